@@ -1,0 +1,126 @@
+# cronce: the commands a person needs. `make` alone lists them.
+#
+# Three things are chosen here and nowhere else:
+# - PYTHON: the newest of Python 3.14 .. 3.11 that really runs (a version manager's shim that only prints a hint does
+#   not). `make PYTHON_RUNTIME=python3.12 ...` asks for one by name.
+# - two environments: .venv for tests, checks and the story; .venv-sam for the SAM CLI, whose pins do not go with those
+#   of the tests.
+# - stamps in .make/ and in the environments: what is already there is not made again.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# Zones come from the pinned tzdata wheel, in every process that is started from here, as they do in Lambda.
+export PYTHONTZPATH :=
+# The SAM CLI neither reports usage nor asks the network for news.
+export SAM_CLI_TELEMETRY := 0
+
+PYTHON_RUNTIME ?=
+PYTHON ?= $(or $(shell for p in $(or $(PYTHON_RUNTIME),python3.14 python3.13 python3.12 python3.11 python3); do \
+	$$p -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null \
+	&& echo $$p && break; done),$(error no Python 3.11 to 3.14 that runs was found; name one: make PYTHON=/path/to/python3))
+
+ENV ?= dev
+ARGS ?=
+
+BIN := .venv/bin
+SAM := .venv-sam/bin/sam
+CODE := layers functions tools tests
+
+# The tests' dependencies on the path of .venv: the very files that ship, not a copy of them.
+SOURCE_FOLDERS := layers/runtime functions tools
+
+.PHONY: help
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@echo
+	@echo '  ENV=dev | prod              what deploy deploys: a section of samconfig.toml and parameters/<ENV>.yaml'
+	@echo '  PYTHON_RUNTIME=python3.13   the interpreter to use (default: the newest of 3.11 to 3.14 that runs)'
+	@echo '  ARGS="-k lease"             more arguments for pytest'
+
+.PHONY: run
+run: .venv/ready ## show a few days of real jobs on a virtual clock, in memory, in under a minute
+	@$(BIN)/python -m cronce_tools.story
+
+.PHONY: test
+test: check ## make the environments, check everything, run all tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: test-slow
+test-slow: check ## the same with thousands of cases more
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m '' $(ARGS)
+
+.PHONY: coverage
+coverage: .venv/ready .make/translated.json ## the tests with branch coverage
+	@$(BIN)/python -m pytest --cov --cov-report=term-missing $(ARGS)
+
+.PHONY: check
+check: .venv/ready .make/template-linted ## ruff, mypy, import contracts, template lint
+	@echo '== ruff'
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo '== mypy'
+	@$(BIN)/mypy $(CODE)
+	@echo '== import contracts'
+	@$(BIN)/lint-imports --no-logo
+
+# No builder ships bytecode and the layer is read-only in Lambda: without the second step everything is compiled again
+# at every cold start.
+.PHONY: build
+build: .venv/bin/python .venv-sam/ready ## sam build, with compiled bytecode
+	@runtime=$(or $(PYTHON_RUNTIME),$$($(BIN)/python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')) \
+	&& export PATH="$(CURDIR)/$(BIN):$$PATH" \
+	&& echo "== sam build for $$runtime" \
+	&& $(SAM) build --parameter-overrides PythonRuntime=$$runtime \
+	&& echo "== compile bytecode" \
+	&& $$runtime -m compileall -q --invalidation-mode unchecked-hash .aws-sam/build \
+	&& echo $$runtime > .aws-sam/runtime
+
+.PHONY: deploy
+deploy: build ## build and deploy to your AWS account (ENV=dev)
+	@test -f parameters/$(ENV).yaml || { echo "no parameters/$(ENV).yaml: copy parameters/dev.yaml"; exit 2; }
+	$(SAM) deploy --config-env $(ENV) \
+		--parameter-overrides file://parameters/$(ENV).yaml PythonRuntime=$$(cat .aws-sam/runtime) $(ARGS)
+
+.PHONY: clean
+clean: ## remove what was built, and both environments
+	rm -rf .aws-sam .make .venv .venv-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# --- environments ---------------------------------------------------------------------------------------------------
+
+# A broken link (its Python was removed) counts as missing, so the environment is made anew.
+.venv/bin/python:
+	@echo "== .venv with $(PYTHON)"
+	$(PYTHON) -m venv --clear .venv
+
+.venv-sam/bin/python:
+	@echo "== .venv-sam with $(PYTHON)"
+	$(PYTHON) -m venv --clear .venv-sam
+
+.venv/ready: requirements/dev.txt layers/runtime/requirements.txt functions/requirements.txt | .venv/bin/python
+	@echo '== install what the tests need'
+	$(BIN)/python -m pip install -q -r requirements/dev.txt
+	printf '%s\n' $(addprefix $(CURDIR)/,$(SOURCE_FOLDERS)) \
+		> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cronce-sources.pth"
+	touch $@
+
+.venv-sam/ready: requirements/sam.txt | .venv-sam/bin/python
+	@echo '== install the SAM CLI'
+	.venv-sam/bin/python -m pip install -q -r requirements/sam.txt
+	touch $@
+
+# --- template -------------------------------------------------------------------------------------------------------
+
+# What CloudFormation gets to see, for the tests and for a second lint: a role that names its own function passes the
+# lint of the source and fails the deploy.
+.make/translated.json: template.yaml tools/cronce_tools/translate.py .venv-sam/ready
+	@mkdir -p .make
+	.venv-sam/bin/python -P tools/cronce_tools/translate.py template.yaml $@
+
+.make/template-linted: template.yaml samconfig.toml .make/translated.json
+	@echo '== template lint'
+	$(SAM) validate --lint --template template.yaml
+	.venv-sam/bin/cfn-lint --template .make/translated.json
+	touch $@
