@@ -1,0 +1,102 @@
+"""One conditional write of a run, and what it is conditional on.
+
+Every write to a run's record is conditional, in one of two ways:
+
+* `LIVE`, a worker's own writes: `status = RUNNING AND owner = :me AND fencing_token = :mine`. A worker that lost its
+  claim (expired and taken, timed out, cancelled) is refused by the store, whatever it believes.
+* `SEEN`, everybody else's: `rev = :seen`. Each write adds one to `rev`, so what was judged is what is changed.
+
+Every move out of RUNNING takes `owner` to `last_owner` and keeps the token, so no later write of the old worker matches.
+What else has to change with the run (its job's slots, the queued run that is woken, the attempt that is kept) stands in
+the same transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cronce.core.errors import StoreError
+from cronce.core.records import AttemptRecord, RunRecord, Slots
+from cronce.core.run import RunStatus, transition_problem
+
+
+class Guard(StrEnum):
+    """What a change of a run is conditional on."""
+
+    BORN = "born"
+    """The record does not exist."""
+    SEEN = "seen"
+    """`rev` is the one that was judged."""
+    LIVE = "live"
+    """The run is RUNNING under this worker's owner and fencing token."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SlotsChange:
+    """A compare-and-set of a job's slots: written only if they are still what was read."""
+
+    before: Slots
+    after: Slots
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunChange:
+    """One conditional write of a run, with all that must change in the same transaction.
+
+    Attributes:
+        before: the record as judged; None = it is born by this write.
+        after: the record as it shall be; only what differs from `before` is written, and `rev` grows by one.
+        guard: what the write is conditional on.
+        slots: the job's slots, if the move takes or frees one, queues or unqueues.
+        woken: a queued run that is handed the slot: its record as judged, and after.
+        attempt: a finished attempt to keep.
+    """
+
+    before: RunRecord | None
+    after: RunRecord
+    guard: Guard
+    slots: SlotsChange | None = None
+    woken: tuple[RunRecord, RunRecord] | None = None
+    attempt: AttemptRecord | None = None
+
+    def __post_init__(self) -> None:
+        check_transition(self.before, self.after)
+        if self.woken is not None:
+            check_transition(*self.woken)
+
+    def wrote(self, stored: RunRecord | None) -> bool:
+        """Whether the stored record is this very change, written before although the reply was lost.
+
+        It is recognised on the record itself: a claim and a worker's writes by owner and token, which no other worker
+        has; other moves by `rev` and state, where it does not matter which of two equal writers did it.
+        """
+        if stored is None or (stored.status, stored.reason) != (self.after.status, self.after.reason):
+            return False
+        if self.guard is Guard.BORN:
+            return stored == replace(self.after, rev=stored.rev) and stored.rev == 1
+        mine = stored.fencing_token == self.after.fencing_token and stored.owner == self.after.owner
+        if self.guard is Guard.LIVE and self.after.owner is None:
+            return mine and stored.last_owner == self.after.last_owner
+        return mine and self.before is not None and stored.rev == self.before.rev + 1
+
+
+def check_transition(before: RunRecord | None, after: RunRecord) -> None:
+    """Refuse a move that the table does not know. A bug of cronce, never of a job.
+
+    Raises:
+        StoreError: there is no such move, or an owner stands on a run that is not RUNNING.
+    """
+    problem = transition_problem(before.status if before else None, after.status, after.reason)
+    if problem is None and (after.owner is not None) != (after.status is RunStatus.RUNNING):
+        problem = f"{after.status} with owner {after.owner!r}"
+    if problem:
+        raise StoreError(f"run {after.ref.id}: {problem}")
+
+
+def left_running(run: RunRecord, now: datetime) -> RunRecord:
+    """The record once its worker no longer holds it: owner moved, execution added up, claim gone."""
+    end = min(now, run.claim_until) if run.claim_until else now
+    spent = max(end - run.slice_started_at, timedelta(0)) if run.slice_started_at else timedelta(0)
+    return replace(run, owner=None, last_owner=run.owner, claim_until=None, executed=run.executed + spent)

@@ -1,0 +1,111 @@
+"""Everything cronce raises, grouped by who acts next.
+
+* The author fixes code: `DefinitionError`, `StepError` and their children.
+* The operator decides or repairs: `StepUncertainError`, `JobNotFoundError`, `SettingsError`, `UnreadableItemError`.
+* Lambda (or the sweep) tries again: `StoreError`, `DispatchError`, `NotifyError`.
+* Nobody: a `StopSignal` ends one worker's share of a run; the run itself goes on from its record.
+
+A job says how its failure is to be taken with `PermanentError` and `RetryAfter`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+
+class CronceError(Exception):
+    """Root of every error cronce raises for a caller to handle."""
+
+
+class DefinitionError(CronceError):
+    """A job definition is wrong: its name, schedule, duration or policy. Raised at the author's own line."""
+
+
+class DuplicateJobError(DefinitionError):
+    """Two modules declare a job of the same name."""
+
+
+class EventError(CronceError):
+    """An event handed to a handler is not of the form that the handler takes."""
+
+
+class SettingsError(CronceError):
+    """An environment variable is missing or malformed. The message names it and says what it takes."""
+
+
+class JobNotFoundError(CronceError):
+    """No job of that name is deployed or recorded."""
+
+
+class StepError(CronceError):
+    """A step of a run was used wrongly. The message names the run and the step."""
+
+
+class DuplicateStepError(StepError):
+    """One run used the same step name, or the same item key within one `each`, twice."""
+
+
+class StepResultTooLargeError(StepError):
+    """A step returned more than may be stored with its idempotency item."""
+
+
+class StepResultNotSerializableError(StepError):
+    """A step returned something that JSON cannot carry, so a retry could not be given the same value."""
+
+
+class StepUncertainError(StepError):
+    """An at-most-once step was started and its outcome is unknown: a person has to say whether it took effect."""
+
+
+class StoreError(CronceError):
+    """The store could not be reached, or refused for a reason that is not a lost race. Trying again may help."""
+
+
+class UnreadableItemError(StoreError):
+    """A stored item lacks an attribute or holds a malformed one (edited by hand, or written by a newer release)."""
+
+
+class DispatchError(CronceError):
+    """The executor could not be invoked for a run. The sweep dispatches the run again."""
+
+
+class NotifyError(CronceError):
+    """A notice could not be published. The next patrol publishes it again under the same id."""
+
+
+class PermanentError(Exception):
+    """Raise it in a job to end the run as `FAILED(error)` at once, without further attempts."""
+
+
+class RetryAfter(Exception):  # noqa: N818 - it steers, it does not report
+    """Raise it in a job to fail this attempt and choose when the next one starts.
+
+    Args:
+        delay: from now until the next attempt; at least zero.
+        message: what is kept as the attempt's error.
+    """
+
+    def __init__(self, delay: timedelta, message: str = "the job asked to be retried later") -> None:
+        if delay < timedelta(0):
+            raise ValueError(f"RetryAfter takes a delay of zero or more, not {delay}")
+        super().__init__(message)
+        self.delay = delay
+
+
+class StopSignal(BaseException):
+    """Ends this worker's share of a run. Not an `Exception`: `except Exception` in a job does not swallow it.
+
+    Once raised, every later call on the same `Run` raises it again.
+    """
+
+
+class ClaimLost(StopSignal):
+    """This worker's claim is lost or can no longer be trusted: whatever it does now may be done by another as well."""
+
+
+class OutOfTime(StopSignal):
+    """The run's timeout has passed, or the invocation is about to end."""
+
+
+class Cancelled(StopSignal):
+    """An operator cancelled the run."""

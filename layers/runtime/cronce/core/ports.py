@@ -1,0 +1,331 @@
+"""What the engine asks of the outside world. Adapters implement these protocols; the engine knows nothing else.
+
+Consistency is part of each promise. "Strong" reads see every write that was acknowledged before they began. "Hint" reads
+may be late: what they say is only ever a reason to look, never to act.
+
+A lost race is a value (`None`, `False`, an outcome); a store that cannot be reached raises `StoreError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Protocol
+
+from cronce.core.alerts import Alert, NoticeText
+from cronce.core.changes import RunChange
+from cronce.core.jobstate import Gap, GapReason, JobState, JobWindow, Registry
+from cronce.core.lease import Grant, Lease
+from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
+from cronce.core.run import DueKind
+
+
+class Clock(Protocol):
+    """The one place where time enters."""
+
+    def now(self) -> datetime:
+        """The present, aware UTC, whole milliseconds (what the store keeps)."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards."""
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Let that much time pass (jitter between two tries)."""
+        ...
+
+
+class StoreClock(Protocol):
+    """The store's own clock, read off its answers."""
+
+    def skew(self) -> timedelta:
+        """Store's clock less own clock at the last answer; zero before the first."""
+        ...
+
+
+class LeaseStore(Protocol):
+    """The lease item."""
+
+    def take(self, owner: str, now: datetime) -> Grant | None:
+        """Take the lease if `may_take` holds: one conditional write that adds one to the token.
+
+        Writes owner, fencing_token, lease_until. An own write whose reply was lost is recognised by its owner.
+        None: somebody else holds it, or is writing it at this moment.
+        """
+        ...
+
+    def read(self) -> Lease | None:
+        """The lease item, strong; None before the first tick."""
+        ...
+
+    def release(self, grant: Grant, completed_at: datetime | None) -> bool:
+        """Give the lease back on the condition that owner and token are still the grant's.
+
+        Writes lease_until (past), removes owner; writes completed_at unless it is None. False: it was taken over.
+        """
+        ...
+
+
+class RegistryStore(Protocol):
+    """The registry item."""
+
+    def read(self) -> Registry | None:
+        """The registry, strong."""
+        ...
+
+    def write(self, grant: Grant, registry: Registry) -> bool:
+        """Put the registry and copy its fingerprint to the lease, in one transaction conditional on the grant."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobReads:
+    """Job items that were read, and those that exist but cannot be understood (name -> what is wrong)."""
+
+    states: Mapping[str, JobState] = field(default_factory=dict)
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+class JobStore(Protocol):
+    """Job items."""
+
+    def get(self, name: str) -> JobState | None:
+        """One job, strong.
+
+        Raises:
+            UnreadableItemError: the item lacks an attribute or holds a malformed one.
+        """
+        ...
+
+    def get_many(self, names: Sequence[str]) -> JobReads:
+        """Many jobs, strong, any number; names without an item are in neither map."""
+        ...
+
+    def next_token(self, name: str) -> int | None:
+        """Add one to the job's fencing token and return it: for jobs without slots. A burnt token is harmless.
+
+        None: there is no job item (nothing is created).
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommitOutcome:
+    """What became of one transaction of windows. Exactly one of the fields is set when it was not done.
+
+    Attributes:
+        done: it was written.
+        lease_lost: the lease was taken over: stop.
+        stale: jobs whose condition failed: they wait for the next tick.
+        runs: run records that exist already: drop them and send the rest again.
+        gaps: gaps that exist already (job, first, reason), likewise.
+        problem: any other refusal (conflict, invalid item, too large): send each job alone.
+    """
+
+    done: bool = False
+    lease_lost: bool = False
+    stale: frozenset[str] = frozenset()
+    runs: frozenset[RunRef] = frozenset()
+    gaps: frozenset[tuple[str, datetime, GapReason]] = frozenset()
+    problem: str | None = None
+
+
+class PlanStore(Protocol):
+    """Planning writes."""
+
+    def commit(self, grant: Grant, windows: Sequence[JobWindow]) -> CommitOutcome:
+        """Write the windows in one transaction, conditional on the grant and on each window's own conditions.
+
+        At most 99 actions in all. See `JobWindow` for the conditions and the fields written.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DueEntry:
+    """A line of the `due` index: a hint that somebody must look at an item.
+
+    Attributes:
+        kind: the partition.
+        due_at: when.
+        pk: partition key of the item, `JOB#<name>` or `SCHEDULER`.
+        sk: sort key of the item.
+        status: of a run.
+        expect_by: past this without success it is overdue.
+    """
+
+    kind: DueKind
+    due_at: datetime
+    pk: str
+    sk: str
+    status: str | None = None
+    expect_by: datetime | None = None
+
+    @property
+    def job(self) -> str | None:
+        """The job it belongs to, if any."""
+        return self.pk.removeprefix("JOB#") if self.pk.startswith("JOB#") else None
+
+    @property
+    def run(self) -> RunRef | None:
+        """The run it stands for, if it does (None also for a key that is no run id)."""
+        if not self.sk.startswith("RUN#"):
+            return None
+        try:
+            return RunRef.parse(f"{self.job}@{self.sk.removeprefix('RUN#')}")
+        except ValueError:
+            return None
+
+
+class DueIndex(Protocol):
+    """The `due` index. Every answer is a hint."""
+
+    def due(self, kind: DueKind, until: datetime | None, limit: int) -> list[DueEntry]:
+        """Entries of a kind with `due_at <= until` (None: all of them), oldest first, at most `limit`."""
+        ...
+
+
+class Applied(StrEnum):
+    """What became of a `RunChange`."""
+
+    DONE = "done"
+    """Written (now, or before with the reply lost)."""
+    RUN_MOVED = "run_moved"
+    """The guard on the run failed: somebody else was first, or the claim is lost."""
+    JOB_MOVED = "job_moved"
+    """The job's slots are no longer as read (or its item is gone): read again and try again."""
+    WOKEN_MOVED = "woken_moved"
+    """The queued run that was to be woken has moved: choose again."""
+    CONFLICT = "conflict"
+    """Another transaction was under way on one of the items: wait a moment and try again."""
+
+
+class RunStore(Protocol):
+    """Run records."""
+
+    def get(self, ref: RunRef) -> RunRecord | None:
+        """One run, strong. An item past its `forget_at` is absent.
+
+        Raises:
+            UnreadableItemError: the item lacks an attribute or holds a malformed one.
+        """
+        ...
+
+    def get_many(self, refs: Sequence[RunRef]) -> dict[RunRef, RunRecord]:
+        """Many runs, strong; those absent or unreadable are left out."""
+        ...
+
+    def runs(self, job: str, since: datetime, until: datetime, limit: int) -> list[RunRecord]:
+        """Runs of a job by occurrence, since <= scheduled_at <= until, newest first, strong."""
+        ...
+
+    def gaps(self, job: str) -> list[Gap]:
+        """All gaps of a job, oldest first, strong."""
+        ...
+
+    def apply(self, change: RunChange) -> Applied:
+        """Write the change in one transaction (one plain write if only the run is in it). See `RunChange`.
+
+        Queue markers follow from the states: a run that enters WAITING(queued) puts one, one that leaves it deletes it.
+        """
+        ...
+
+    def renew(self, claimed: RunRecord, claim_until: datetime) -> RunRecord | None:
+        """Extend a claim, conditional on LIVE. Writes claim_until and rev only. Returns the whole record as it is now.
+
+        None: the claim is lost.
+        """
+        ...
+
+    def first_queued(self, job: str) -> RunRecord | None:
+        """The run of the first queue marker of a job, strong (markers and run). None: no marker.
+
+        A marker whose run is missing or no longer queued is deleted on the way, on the condition that it is still there.
+        """
+        ...
+
+    def mark_told(self, entry: DueEntry) -> bool:
+        """Set `notice` of a run or gap from pending to told and take it out of the index. False: it was told already."""
+        ...
+
+    def set_aside(self, entry: DueEntry, due_at: datetime) -> bool:
+        """Move an item that cannot be read to a later place in the index, by key alone, if it still is where it was."""
+        ...
+
+
+class StepStore(Protocol):
+    """Idempotency items of runs, and what else is kept beside a run."""
+
+    def load(self, ref: RunRef) -> list[StepRecord]:
+        """All steps and chunks of a run, in order of name and chunk, strong, all pages."""
+        ...
+
+    def record(self, claimed: RunRecord, step: StepRecord) -> bool:
+        """Put a step item that does not exist yet, in one transaction with the LIVE check of its run.
+
+        True also when this very item is there already (owner and token mine): the reply of an earlier try was lost.
+        False: the claim is lost. The guard's own state never proves that the step was written.
+
+        Raises:
+            StepResultTooLargeError: the item would exceed what the store takes.
+        """
+        ...
+
+    def attempts(self, ref: RunRef) -> list[AttemptRecord]:
+        """The attempts kept of a run, oldest first, strong."""
+        ...
+
+
+class AlertStore(Protocol):
+    """Alert items: one per job, and one for the scheduler."""
+
+    def get(self, scope: str) -> Alert | None:
+        """The alert of a job or of the scheduler, strong."""
+        ...
+
+    def put(self, before: Alert | None, after: Alert) -> bool:
+        """Write it on the condition that it is still `before` (by its `rev`; None: absent). False: somebody was first."""
+        ...
+
+
+class Invoker(Protocol):
+    """Starts executors."""
+
+    def invoke(self, ref: RunRef) -> None:
+        """Ask for one asynchronous invocation of the executor for this run. It may come twice, late, or not at all.
+
+        Raises:
+            DispatchError: the request was not accepted.
+        """
+        ...
+
+
+class Notifier(Protocol):
+    """Tells people."""
+
+    def publish(self, notice: NoticeText) -> None:
+        """Publish a notice.
+
+        Raises:
+            NotifyError: it was not accepted.
+        """
+        ...
+
+
+class Telemetry(Protocol):
+    """Log lines with an event name and fields, and metrics by the names of `cronce.engine.metrics`."""
+
+    def event(self, name: str, **fields: object) -> None:
+        """One line in the log."""
+        ...
+
+    def warn(self, name: str, **fields: object) -> None:
+        """One line in the log that somebody should look at."""
+        ...
+
+    def count(self, metric: str, value: float = 1) -> None:
+        """Add to a metric of this invocation."""
+        ...

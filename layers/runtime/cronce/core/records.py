@@ -1,0 +1,218 @@
+"""What is stored of a run: its ledger entry, its steps, its past attempts, and the job's slots."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from cronce.core.instants import from_key, to_key
+from cronce.core.run import Dispatch, DueKind, Notice, Reason, RunStatus, Trigger
+
+RUN_ID = re.compile(
+    r"(?P<job>[a-z0-9][a-z0-9-]{0,62})@(?P<at>[0-9TZ:-]{20})(?:#(?P<suffix>[A-Za-z0-9-]{1,40}))?"
+)
+INLINE_LIMIT = 200
+"""Bytes of input or error kept on the record itself; longer ones go to an item of their own (records stay under 1 KB)."""
+ERROR_LIMIT = 4096
+"""Bytes of an error's text that are kept at all."""
+
+_DUE_KINDS = {
+    RunStatus.PENDING: DueKind.PENDING,
+    RunStatus.RUNNING: DueKind.RUNNING,
+    RunStatus.WAITING: DueKind.WAITING,
+}
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class RunRef:
+    """Which run: job, occurrence and, for manual triggers only, a suffix that tells them apart."""
+
+    job: str
+    scheduled_at: datetime
+    suffix: str = ""
+
+    @property
+    def id(self) -> str:
+        """The run id, `<job>@<scheduled_at>`, for example `daily-menu@2026-03-08T07:00:00Z`."""
+        return f"{self.job}@{self.key}"
+
+    @property
+    def key(self) -> str:
+        """What follows `RUN#` in the record's sort key."""
+        return to_key(self.scheduled_at) + (f"#{self.suffix}" if self.suffix else "")
+
+    @classmethod
+    def parse(cls, run_id: object) -> RunRef:
+        """Read a run id.
+
+        Raises:
+            ValueError: it is not of the form `<job>@<YYYY-MM-DDTHH:MM:SSZ>[#<suffix>]`.
+        """
+        match = RUN_ID.fullmatch(run_id) if isinstance(run_id, str) else None
+        if match is None:
+            raise ValueError(f"not a run id of the form <job>@<YYYY-MM-DDTHH:MM:SSZ>: {run_id!r}")
+        return cls(match["job"], from_key(match["at"]), match["suffix"] or "")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRecord:
+    """A run as it is stored: the ledger entry with its current attempt.
+
+    Attributes:
+        ref: which run.
+        trigger: what it came from.
+        status: where it stands.
+        reason: why, for WAITING and for ends other than success.
+        created_at: when the record was born.
+        scheduled_local: wall time with offset in the job's zone at birth (ISO 8601).
+        timeout: bound of its execution over all attempts and slices.
+        max_attempts: after so many failed attempts it ends FAILED.
+        attempt: number of the current or last attempt, 0 before the first claim.
+        slice: number of the invocation within the attempt, 1 for the first.
+        started_at: the first claim.
+        attempt_started_at: the first claim of this attempt.
+        slice_started_at: the claim of this slice.
+        ended_at: when it became final.
+        executed: execution of earlier slices and attempts, for `timeout`.
+        owner: the worker that holds it; only while RUNNING.
+        last_owner: the worker that held it last.
+        fencing_token: token of the last claim.
+        claim_until: until when the claim stands; only while RUNNING.
+        due_at: when somebody must look at it; None once nobody has to.
+        expect_by: past this without success it is overdue; None = not watched (manual, backfilled, queued).
+        dispatch: who is to start it while PENDING.
+        dispatches: how often the sweep has dispatched it since it became PENDING.
+        notice: whether its end must be told (`pending`) or was (`told`).
+        touched: an operator moved it, so the policies of lateness no longer apply.
+        cancel_requested: an operator asked the running worker to stop.
+        unknown_since: when an executor first did not find its job in the deployment.
+        request_id: Lambda request of the current or last slice.
+        log_stream: where that slice logged.
+        error: short text of the last error, at most `INLINE_LIMIT` bytes.
+        error_kept: the whole error is kept with the attempt's own item.
+        input: JSON text given by a manual trigger, if it is short.
+        input_kept: the input is kept in an item of its own.
+        forget_at: when the store may delete it; only in a final state.
+        rev: number of writes so far.
+    """
+
+    ref: RunRef
+    trigger: Trigger = Trigger.SCHEDULE
+    status: RunStatus
+    reason: Reason | None = None
+    created_at: datetime
+    scheduled_local: str
+    timeout: timedelta
+    max_attempts: int
+    attempt: int = 0
+    slice: int = 0
+    started_at: datetime | None = None
+    attempt_started_at: datetime | None = None
+    slice_started_at: datetime | None = None
+    ended_at: datetime | None = None
+    executed: timedelta = timedelta(0)
+    owner: str | None = None
+    last_owner: str | None = None
+    fencing_token: int = 0
+    claim_until: datetime | None = None
+    due_at: datetime | None = None
+    expect_by: datetime | None = None
+    dispatch: Dispatch | None = None
+    dispatches: int = 0
+    notice: Notice | None = None
+    touched: bool = False
+    cancel_requested: bool = False
+    unknown_since: datetime | None = None
+    request_id: str | None = None
+    log_stream: str | None = None
+    error: str | None = None
+    error_kept: bool = False
+    input: str | None = None
+    input_kept: bool = False
+    forget_at: datetime | None = None
+    rev: int = 0
+
+    @property
+    def due_kind(self) -> DueKind | None:
+        """The partition of the `due` index that the record stands in; None = in none."""
+        if self.notice is Notice.PENDING:
+            return DueKind.NOTICE
+        return _DUE_KINDS.get(self.status)
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether it waits for a slot (and so has a queue marker)."""
+        return self.status is RunStatus.WAITING and self.reason is Reason.QUEUED
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether it stands for an occurrence that the scheduler planned."""
+        return self.trigger is Trigger.SCHEDULE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Slots:
+    """The part of a job item that its runs share.
+
+    Attributes:
+        held: ids of the runs that hold a slot, from first claim (or wake-up) until final.
+        queued: number of queue markers.
+        fencing_token: the last token handed out.
+    """
+
+    held: frozenset[str] = frozenset()
+    queued: int = 0
+    fencing_token: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptRecord:
+    """What is kept of an attempt once the next one starts.
+
+    Attributes:
+        ref: the run.
+        number: which attempt, from 1.
+        fencing_token: the token of its last claim.
+        started_at: its first claim.
+        ended_at: when it was recorded as ended.
+        outcome: `error`, `lost`, `timeout`, ...
+        error: the error's text, at most `ERROR_LIMIT` bytes.
+        request_id: Lambda request of its last slice.
+        log_stream: where that logged.
+    """
+
+    ref: RunRef
+    number: int
+    fencing_token: int
+    started_at: datetime | None
+    ended_at: datetime
+    outcome: str
+    error: str | None = None
+    request_id: str | None = None
+    log_stream: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepRecord:
+    """An idempotency item: a step, or one chunk of an `each`, that is finished.
+
+    Attributes:
+        ref: the run.
+        name: the step's name.
+        chunk: number of items done when the chunk was written; None for a plain step.
+        result: JSON text of the value, or of the chunk's values in order.
+        keys: the item keys that the chunk covers.
+        owner: the worker that recorded it.
+        fencing_token: under which claim.
+        at: when.
+    """
+
+    ref: RunRef
+    name: str
+    chunk: int | None = None
+    result: str
+    keys: tuple[str, ...] = field(default=())
+    owner: str
+    fencing_token: int
+    at: datetime

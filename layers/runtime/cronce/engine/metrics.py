@@ -1,0 +1,26 @@
+"""Names of all metrics, once. The template's alarms use the same names; a test compares them.
+
+Each has the one dimension `stack`, so two stacks in one account never meet. Custom metrics are most of the bill of a
+quiet stack, so there are few, and what only a person reads is a field of a log line instead.
+"""
+
+TICK_COMPLETED = "TickCompleted"
+"""1 after a tick that planned and swept everything due. Its absence is the scheduler's alarm."""
+PATROL_COMPLETED = "PatrolCompleted"
+"""1 after a complete patrol. Its absence is the watchdog's alarm."""
+JOBS_MISSED = "JobsMissed"
+"""Gauge: open alerts with a missed or skipped time. Published every patrol, 0 when fine."""
+JOBS_FAILED = "JobsFailed"
+"""Gauge: open alerts with a failed run. Published every patrol, 0 when fine."""
+JOBS_HELD = "JobsHeld"
+"""Gauge of the scheduler: jobs that cannot be planned (module does not import, item unreadable, definition refused)."""
+ITEMS_UNREADABLE = "ItemsUnreadable"
+"""Stored items that could not be understood."""
+DISPATCH_FAILURES = "DispatchFailures"
+"""Invocations of the executor that were not accepted."""
+NOTICES_FAILED = "NoticesFailed"
+"""Notices that could not be published."""
+RUNS_SUCCEEDED = "RunsSucceeded"
+"""Runs that ended SUCCEEDED."""
+RUNS_FAILED = "RunsFailed"
+"""Runs that ended FAILED."""
