@@ -70,7 +70,9 @@ class CronFields:
     @cached_property
     def minutes_of_day(self) -> tuple[int, ...]:
         """The minutes of a matching day that match, counted from midnight, ascending."""
-        return tuple(hour * 60 + minute for hour in values_of(self.hours) for minute in values_of(self.minutes))
+        return tuple(
+            hour * 60 + minute for hour in values_of(self.hours) for minute in values_of(self.minutes)
+        )
 
     def matches_day(self, day: date) -> bool:
         """Whether the month and day fields allow the date.

@@ -97,7 +97,9 @@ def read_item(text: str, field: Field) -> Item:
 def _read_nth(day: str, nth: int) -> Item:
     _number(day, WEEKDAY)
     if not 1 <= nth <= 5:
-        raise DefinitionError(f"a month has no weekday number {nth}: write {day}#1 to {day}#5, or L for the last one")
+        raise DefinitionError(
+            f"a month has no weekday number {nth}: write {day}#1 to {day}#5, or L for the last one"
+        )
     return Item(values=_values(day, WEEKDAY), nth=nth)
 
 
@@ -123,14 +125,18 @@ def _number(value: str, field: Field) -> int:
     if not value.isdigit():
         raise DefinitionError(_unknown_name(value, field))
     if not field.low <= int(value) <= field.high:
-        raise DefinitionError(f"{value[:12]} is out of range in {field.name}: it takes {field.low} to {field.high}")
+        raise DefinitionError(
+            f"{value[:12]} is out of range in {field.name}: it takes {field.low} to {field.high}"
+        )
     return int(value)
 
 
 def _unknown_name(value: str, field: Field) -> str:
     if not field.names:
         return f"{value!r} is not a {field.name}: it takes numbers from {field.low} to {field.high}"
-    return f"{value!r} is not a {field.name}: it takes {field.low} to {field.high} or {', '.join(field.names)}"
+    return (
+        f"{value!r} is not a {field.name}: it takes {field.low} to {field.high} or {', '.join(field.names)}"
+    )
 
 
 def _check_range(text: str, field: Field, match: re.Match[str]) -> None:
@@ -143,7 +149,9 @@ def _check_range(text: str, field: Field, match: re.Match[str]) -> None:
     if low > high and match["step"] is not None:
         values = range(low, high + field.size + 1, int(match["step"]))
         written_out = ",".join(str((value - field.low) % field.size + field.low) for value in values)
-        raise DefinitionError(f"the range {text!r} wraps around and has a step: write its values, {written_out}")
+        raise DefinitionError(
+            f"the range {text!r} wraps around and has a step: write its values, {written_out}"
+        )
 
 
 def _uneven(text: str, field: Field, low: int, step: int, values: int) -> str:
@@ -177,7 +185,9 @@ def _why_not_understood(text: str, field: Field) -> str:
     if not text:
         return f"{field.name} has an empty item: remove the comma, or write the missing value"
     if _HASHED.fullmatch(text):
-        return f"{text!r} lets the program choose ({field.name}): write the value, for example 17 for a minute"
+        return (
+            f"{text!r} lets the program choose ({field.name}): write the value, for example 17 for a minute"
+        )
     if _NEAREST_WEEKDAY.fullmatch(text):
         return (
             f"{text!r} (the nearest weekday) is not supported: write the day of the month, or MON-FRI in day-of-week, "
@@ -188,7 +198,9 @@ def _why_not_understood(text: str, field: Field) -> str:
     if text.startswith("-"):
         return f"{text!r} in {field.name} is negative: it takes {field.low} to {field.high}"
     if "#" in text:
-        return f"{text!r} is not understood in {field.name}: the second Friday is 5#2 or FRI#2, in day-of-week"
+        return (
+            f"{text!r} is not understood in {field.name}: the second Friday is 5#2 or FRI#2, in day-of-week"
+        )
     if _WITH_L.fullmatch(text):
         return (
             f"{text!r} is not understood in {field.name}: the last day of a month is L alone in day-of-month, "

@@ -59,7 +59,9 @@ def tidy(expression: object) -> str:
         )
     if not text.isascii():
         odd = next(character for character in text if not character.isascii())
-        raise DefinitionError(f"the cron expression {text!r} contains {odd!r}: write plain ASCII characters and blanks")
+        raise DefinitionError(
+            f"the cron expression {text!r} contains {odd!r}: write plain ASCII characters and blanks"
+        )
     return _WHITE_SPACE.sub(" ", text).strip(" ")
 
 
@@ -90,14 +92,20 @@ def _refuse_other_notations(text: str) -> None:
     if wrapper:
         raise DefinitionError(_FOR_WRAPPER[wrapper[1].lower()])
     if _ZONE_PREFIX.match(text):
-        raise DefinitionError('the zone is not part of the expression: write Cron("0 6 * * *", tz="Europe/Berlin")')
+        raise DefinitionError(
+            'the zone is not part of the expression: write Cron("0 6 * * *", tz="Europe/Berlin")'
+        )
     if not text.startswith("@") or text.lower() in ALIASES:
         return
     if text.lower() == "@reboot":
-        raise DefinitionError("@reboot has no meaning here, nothing boots: write At(...) for a run at one instant")
+        raise DefinitionError(
+            "@reboot has no meaning here, nothing boots: write At(...) for a run at one instant"
+        )
     if text.lower().startswith("@every"):
         raise DefinitionError("@every is not cron: write Every(timedelta(minutes=90))")
-    raise DefinitionError(f"there is no alias of this name: write five fields ({_ORDER}) or one of {', '.join(ALIASES)}")
+    raise DefinitionError(
+        f"there is no alias of this name: write five fields ({_ORDER}) or one of {', '.join(ALIASES)}"
+    )
 
 
 _FOR_WRAPPER = {
@@ -128,7 +136,9 @@ def _read_field(word: str, field: Field) -> list[Item]:
         word = "*"
     items = word.split(",")
     if "*" in items and len(items) > 1:
-        raise DefinitionError(f"{word!r} in {field.name} lists * beside other values: write * alone, or only the values")
+        raise DefinitionError(
+            f"{word!r} in {field.name} lists * beside other values: write * alone, or only the values"
+        )
     return [read_item(item, field) for item in items]
 
 

@@ -36,108 +36,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
-from itertools import islice
 from typing import TypeVar
 
-from cronce.core.cron_fields import CronFields
+from typing_extensions import override
+
 from cronce.core.cron_text import parse, tidy
 from cronce.core.durations import Duration, duration
 from cronce.core.errors import DefinitionError
 from cronce.core.firings import DstGap, DstRepeat, FiringRule
 from cronce.core.instants import from_key, to_key
+from cronce.core.occurrences import EPOCH, Occurrences, definite_instant, within_calendar
 from cronce.core.schedule_words import describe_cron, describe_interval
 from cronce.core.zones import load_zone
 
 __all__ = ["At", "Cron", "DstGap", "DstRepeat", "Every", "Schedule", "schedule_from_spec", "schedule_hash"]
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""The default anchor of `Every`."""
-
 SHORTEST_INTERVAL = timedelta(minutes=1)
 """The scheduler looks once a minute: anything shorter could not be kept."""
 
-SEARCH_LIMIT = timedelta(days=40 * 366)
-"""How far `next_after` looks. The longest pause of any cron expression is 40 years (29 February on a given
-weekday, across the year 2100)."""
-
-_LATEST = datetime(9990, 1, 1, tzinfo=UTC)
-# Python's calendar ends with the year 9999; a schedule ends before it, so that no computation runs over that edge.
-
-
-class _Occurrences(ABC):
-    """What all schedules answer."""
-
-    @property
-    @abstractmethod
-    def tz(self) -> str:
-        """The key of the zone in which the schedule is meant."""
-
-    @abstractmethod
-    def _occurrences(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        """The occurrences after `start` up to and including `end`, ascending, worked out one by one."""
-
-    @abstractmethod
-    def spec(self) -> dict[str, str]:
-        """Everything that defines the occurrences, and nothing else. `schedule_from_spec` reads it."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """The schedule in words, for people."""
-
-    def between(self, start: datetime, end: datetime, *, limit: int | None = None) -> list[datetime]:
-        """The occurrences of a window.
-
-        Args:
-            start: excluded; any aware datetime.
-            end: included; any aware datetime. A window that ends before it starts is empty.
-            limit: give only the oldest so many. They cost no more than they are, however long the window is.
-
-        Returns:
-            Aware datetimes in UTC, strictly increasing.
-
-        Raises:
-            ValueError: start or end is naive.
-        """
-        start, end = _within_calendar(start), _within_calendar(end)
-        return list(islice(self._occurrences(start, end), limit))
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        """The first occurrence after the instant (excluded), or None when there is none within 40 years.
-
-        Raises:
-            ValueError: the instant is naive.
-        """
-        start = _within_calendar(instant)
-        return next(self._occurrences(start, _within_calendar(start + SEARCH_LIMIT)), None)
-
-    def local(self, instant: datetime) -> datetime:
-        """The instant as the zone's clock shows it: an aware datetime, with `fold` set in a second pass."""
-        return instant.astimezone(load_zone(self.tz))
-
-    @property
-    def is_fixed_time(self) -> bool:
-        """Whether the daylight-saving rule of fixed-time schedules applies."""
-        return False
-
-    def warnings(self) -> tuple[str, ...]:
-        """What the author may not have meant, in words; empty when nothing stands out."""
-        return ()
-
-    def skipped_walls(self, instant: datetime) -> tuple[datetime, ...]:
-        """The wall times (naive) that the clock skips and for which the occurrence at the instant stands in."""
-        return ()
-
-    def passes(self, instant: datetime) -> tuple[datetime, ...]:
-        """All instants at which the zone's clock shows what it shows at this one: two, when it is set back."""
-        return (_within_calendar(instant),)
+_Choice = TypeVar("_Choice", bound=Enum)
 
 
 @dataclass(frozen=True, init=False)
-class Cron(_Occurrences):
+class Cron(Occurrences):
     """A cron expression in a time zone.
 
     Args:
@@ -179,18 +104,22 @@ class Cron(_Occurrences):
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def _occurrences(self, start: datetime, end: datetime) -> Iterator[datetime]:
+    @override
+    def series(self, start: datetime, end: datetime) -> Iterator[datetime]:
         return self._rule.firings(start, end)
 
     @property
+    @override
     def is_fixed_time(self) -> bool:
         """Whether the daylight-saving rule of fixed-time schedules applies: not all 24 hours are allowed."""
         return not self._rule.fields.every_hour
 
+    @override
     def warnings(self) -> tuple[str, ...]:
         """What the author may not have meant, such as steps that are not evenly spaced."""
         return self._rule.fields.warnings
 
+    @override
     def skipped_walls(self, instant: datetime) -> tuple[datetime, ...]:
         """The wall times (naive) that the clock skips and for which the occurrence at the instant stands in.
 
@@ -199,12 +128,14 @@ class Cron(_Occurrences):
             >>> nightly.skipped_walls(datetime(2026, 3, 8, 7, 0, tzinfo=UTC))
             (datetime.datetime(2026, 3, 8, 2, 30),)
         """
-        return self._rule.skipped_walls(_within_calendar(instant))
+        return self._rule.skipped_walls(within_calendar(instant))
 
+    @override
     def passes(self, instant: datetime) -> tuple[datetime, ...]:
         """All instants at which the zone's clock shows what it shows at this one: two, when it is set back."""
-        return self._rule.passes(_within_calendar(instant))
+        return self._rule.passes(within_calendar(instant))
 
+    @override
     def spec(self) -> dict[str, str]:
         """Everything that defines the occurrences, and nothing else."""
         return {
@@ -215,13 +146,14 @@ class Cron(_Occurrences):
             "dst_repeat": self.dst_repeat.value,
         }
 
+    @override
     def describe(self) -> str:
         """In plain words where that is short, for example `daily at 06:00 America/New_York`."""
         return describe_cron(self._rule.fields, self.expression, self.tz)
 
 
 @dataclass(frozen=True, init=False)
-class Every(_Occurrences):
+class Every(Occurrences):
     """A constant distance, for what cron cannot say: every 90 minutes, every 10 days.
 
     Args:
@@ -241,26 +173,26 @@ class Every(_Occurrences):
 
     def __init__(self, interval: Duration, *, anchor: datetime = EPOCH) -> None:
         if not isinstance(interval, timedelta | str):
-            raise DefinitionError(f'Every takes a timedelta or text such as "90m", not {type(interval).__name__}')
+            raise DefinitionError(
+                f'Every takes a timedelta or text such as "90m", not {type(interval).__name__}'
+            )
         length = duration("Every", interval, at_least=SHORTEST_INTERVAL)
         object.__setattr__(self, "interval", length)
-        object.__setattr__(self, "anchor", _definite_instant("the anchor of Every", anchor))
+        object.__setattr__(self, "anchor", definite_instant("the anchor of Every", anchor))
 
-    @property
-    def tz(self) -> str:
-        """Always "UTC": a constant distance knows no clock changes."""
-        return "UTC"
-
-    def _occurrences(self, start: datetime, end: datetime) -> Iterator[datetime]:
+    @override
+    def series(self, start: datetime, end: datetime) -> Iterator[datetime]:
         number = (start - self.anchor) // self.interval + 1
         last = (end - self.anchor) // self.interval
         return (self.anchor + n * self.interval for n in range(number, last + 1))
 
+    @override
     def spec(self) -> dict[str, str]:
         """Everything that defines the occurrences, and nothing else."""
         seconds = self.interval // timedelta(seconds=1)
         return {"kind": "every", "seconds": str(seconds), "anchor": to_key(self.anchor)}
 
+    @override
     def describe(self) -> str:
         """In words, for example `every 1 hour 30 minutes`."""
         words = f"every {describe_interval(self.interval)}"
@@ -268,7 +200,7 @@ class Every(_Occurrences):
 
 
 @dataclass(frozen=True, init=False)
-class At(_Occurrences):
+class At(Occurrences):
     """One instant: a job that runs once.
 
     Args:
@@ -285,20 +217,87 @@ class At(_Occurrences):
     instant: datetime
 
     def __init__(self, instant: datetime) -> None:
-        object.__setattr__(self, "instant", _definite_instant("At", instant))
+        object.__setattr__(self, "instant", definite_instant("At", instant))
 
-    @property
-    def tz(self) -> str:
-        """Always "UTC"."""
-        return "UTC"
-
-    def _occurrences(self, start: datetime, end: datetime) -> Iterator[datetime]:
+    @override
+    def series(self, start: datetime, end: datetime) -> Iterator[datetime]:
         return iter([self.instant] if start < self.instant <= end else [])
 
+    @override
     def spec(self) -> dict[str, str]:
         """Everything that defines the occurrence, and nothing else."""
         return {"kind": "at", "instant": to_key(self.instant)}
 
+    @override
     def describe(self) -> str:
         """In words, for example `once at 2026-12-24T18:00:00Z`."""
         return f"once at {to_key(self.instant)}"
+
+
+Schedule = Cron | Every | At
+"""What a job's `schedule` may be."""
+
+_HASH_DIGITS = 16
+# Of sha256: 64 bits tell the schedules of one deployment apart and keep the registry small.
+
+
+def schedule_from_spec(spec: object) -> Schedule:
+    """The schedule whose `spec()` this is.
+
+    Raises:
+        DefinitionError: it is not one; the message says which part.
+    """
+    if not isinstance(spec, dict) or not all(isinstance(text, str) for pair in spec.items() for text in pair):
+        raise DefinitionError("a schedule's spec is a mapping of text to text")
+    parts = dict(spec)
+    kind = parts.pop("kind", None)
+    if kind not in _SPEC_PARTS:
+        raise DefinitionError(f"a schedule's spec has kind cron, every or at, not {kind!r}")
+    if parts.keys() != _SPEC_PARTS[kind]:
+        wanted, found = ", ".join(sorted(_SPEC_PARTS[kind])), ", ".join(sorted(parts)) or "none"
+        raise DefinitionError(f"the spec of kind {kind} has the parts {wanted}, not {found}")
+    if kind == "cron":
+        return Cron(**parts)
+    if kind == "at":
+        return At(_instant_of(parts["instant"]))
+    if not parts["seconds"].isdecimal():
+        raise DefinitionError(
+            f"seconds of a schedule's spec is a whole number, not {parts['seconds'][:32]!r}"
+        )
+    return Every(f"{parts['seconds']}s", anchor=_instant_of(parts["anchor"]))
+
+
+_SPEC_PARTS = {
+    "cron": {"expression", "tz", "dst_gap", "dst_repeat"},
+    "every": {"seconds", "anchor"},
+    "at": {"instant"},
+}
+
+
+def _instant_of(text: str) -> datetime:
+    try:
+        return from_key(text)
+    except ValueError as error:
+        raise DefinitionError(f"an instant of a schedule's spec is {error}") from error
+
+
+def schedule_hash(schedule: Schedule) -> str:
+    """A short fingerprint of what defines the occurrences: other hash, other schedule.
+
+    Two spellings of one schedule may have two hashes.
+    """
+    canonical = json.dumps(schedule.spec(), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:_HASH_DIGITS]
+
+
+def _choice(what: str, value: object, kind: type[_Choice]) -> _Choice:
+    """A member of an enum, given as such or by its value."""
+    if isinstance(value, kind):
+        return value
+    found = [member for member in kind if isinstance(value, str) and member.value == value]
+    if not found:
+        given = repr(value[:32]) if isinstance(value, str) else type(value).__name__
+        raise DefinitionError(
+            f"{what} takes {' or '.join(repr(member.value) for member in kind)}, not {given}"
+        )
+    return found[0]

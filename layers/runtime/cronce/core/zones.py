@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from importlib import resources
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from cronce.core.errors import DefinitionError
@@ -114,7 +115,9 @@ def _not_a_key(value: object) -> str:
 def _unknown_zone(key: str) -> str:
     by_lower_case = {known.lower(): known for known in zone_keys()}
     close = difflib.get_close_matches(key[:64].lower(), by_lower_case, n=1)
-    hint = f"did you mean {by_lower_case[close[0]]!r}?" if close else 'write a key like "Europe/Berlin" or "UTC"'
+    hint = (
+        f"did you mean {by_lower_case[close[0]]!r}?" if close else 'write a key like "Europe/Berlin" or "UTC"'
+    )
     return f"there is no time zone {key[:64]!r} in the IANA database: {hint}"
 
 
@@ -161,10 +164,7 @@ def stretches(key: str, start: datetime, end: datetime) -> list[Stretch]:
         if start < change < end
     ]
     edges = [start, *changes, end]
-    return [
-        Stretch(start=begin, end=stop, offset=offset_at(key, begin))
-        for begin, stop in zip(edges, edges[1:], strict=False)
-    ]
+    return [Stretch(start=begin, end=stop, offset=offset_at(key, begin)) for begin, stop in pairwise(edges)]
 
 
 def zone_data_version() -> str:
@@ -178,7 +178,9 @@ def zone_data_version() -> str:
     except ImportError as error:
         raise DefinitionError(_NO_WHEEL) from error
     except AttributeError as error:
-        raise DefinitionError("the package `tzdata` does not state its IANA_VERSION: install the one from PyPI") from error
+        raise DefinitionError(
+            "the package `tzdata` does not state its IANA_VERSION: install the one from PyPI"
+        ) from error
     return str(version)
 
 
