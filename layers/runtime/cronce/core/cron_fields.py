@@ -21,8 +21,8 @@ EVERY_WEEKDAY = (1 << 7) - 1
 
 _FIRST_SEARCHED = date(2000, 1, 1)
 _LAST_SEARCHED = date(2040, 12, 31)
-# 40 years of a fixed calendar, so that the answer never depends on today. From 2000 on they hold a 29 February
-# on each day of the week: what does not occur in them never does.
+# 40 years of a fixed calendar, so that the answer never depends on today. From 2000 on they hold a 29
+# February on each day of the week: what does not occur in them never does.
 
 _ONE_DAY = timedelta(days=1)
 
@@ -77,7 +77,8 @@ class CronFields:
     def matches_day(self, day: date) -> bool:
         """Whether the month and day fields allow the date.
 
-        When both day fields are restricted, either of them is enough. Restricted is every field but `*` and `?`.
+        When both day fields are restricted, either of them is enough. Restricted is every field but `*` and
+        `?`.
         """
         if not self.months >> day.month & 1:
             return False

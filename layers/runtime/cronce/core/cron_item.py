@@ -1,8 +1,8 @@
 """One item of one field of a cron expression: "MON-FRI", "*/15", "L", "5#2".
 
 croniter turns items into values. What it would misread, or read otherwise than people expect, is refused here
-first: it takes `9-9` for the whole field, drops the W of `15W`, draws `R` anew at each construction, and most of
-its stepped wrap-around ranges are wrong. A refusal says what to write instead.
+first: it takes `9-9` for the whole field, drops the W of `15W`, draws `R` anew at each construction, and most
+of its stepped wrap-around ranges are wrong. A refusal says what to write instead.
 """
 
 from __future__ import annotations
@@ -66,10 +66,44 @@ _PLAIN = re.compile(rf"(?P<low>\*|{_VALUE})(?:-(?P<high>{_VALUE}))?(?:/(?P<step>
 _NTH = re.compile(rf"(?P<day>{_VALUE})#(?P<nth>[0-9]+)", re.ASCII)
 _LAST_WEEKDAY = re.compile(r"l(?P<day>[0-7])", re.ASCII)
 
-_HASHED = re.compile(r"[hr](\(.*)?(/.*)?", re.ASCII)
-_NEAREST_WEEKDAY = re.compile(r"([0-9]+|l)w|w[0-9]*", re.ASCII)
-_WITH_L = re.compile(r"l.*|[0-9]+l|.*-l(/.*)?|(?:sun|mon|tue|wed|thu|fri|sat)l", re.ASCII)
 _FULL_NAME = re.compile(r"(?P<short>[a-z]{3})[a-z]+", re.ASCII)
+
+
+_KNOWN_FORMS = tuple(
+    (re.compile(form, re.ASCII), message)
+    for form, message in (
+        (r"", "{field} has an empty item: remove the comma, or write the missing value"),
+        (
+            r"[hr](\(.*)?(/.*)?|.*~.*",
+            "{item} lets the program choose ({field}): write the value, for example 17 for a minute",
+        ),
+        (
+            r"([0-9]+|l)w|w[0-9]*",
+            (
+                "{item} (the nearest weekday) is not supported: write the day of the month, or MON-FRI in "
+                "day-of-week, and leave dates out with the job's exclude="
+            ),
+        ),
+        (
+            r".*\?.*",
+            (
+                "'?' stands only alone in day-of-month or day-of-week, where it means '*': "
+                "write * instead of {item} in {field}"
+            ),
+        ),
+        (r"-.*", "{item} in {field} is negative: it takes {low} to {high}"),
+        (r".*#.*", "{item} is not understood in {field}: the second Friday is 5#2 or FRI#2, in day-of-week"),
+        (
+            r"l.*|[0-9]+l|.*-l(/.*)?|(sun|mon|tue|wed|thu|fri|sat)l",
+            (
+                "{item} is not understood in {field}: the last day of a month is L alone in day-of-month, "
+                "the last Friday is L5 in day-of-week, and a range to the end of the month is 28-31"
+            ),
+        ),
+        (r".*", "{item} is not understood in {field}: write a value, a-b, */n, a-b/n or a list of these"),
+    )
+)
+# What other programs accept and what people try, with the message that helps; the first that fits.
 
 
 def read_item(text: str, field: Field) -> Item:
@@ -143,8 +177,8 @@ def _check_range(text: str, field: Field, match: re.Match[str]) -> None:
     low, high = _number(match["low"], field), _number(match["high"], field)
     if low == high or (field is WEEKDAY and low - high == 7):
         raise DefinitionError(
-            f"the range {text!r} begins and ends at one value, which some programs take for that value and others for "
-            f"the whole field: write {match['low']} or *"
+            f"the range {text!r} begins and ends at one value, which some programs take for that value and "
+            f"others for the whole field: write {match['low']} or *"
         )
     if low > high and match["step"] is not None:
         values = range(low, high + field.size + 1, int(match["step"]))
@@ -182,33 +216,8 @@ def _values(text: str, field: Field) -> int:
 
 def _why_not_understood(text: str, field: Field) -> str:
     """The message for an item that fits no accepted form."""
-    if not text:
-        return f"{field.name} has an empty item: remove the comma, or write the missing value"
-    if _HASHED.fullmatch(text):
-        return (
-            f"{text!r} lets the program choose ({field.name}): write the value, for example 17 for a minute"
-        )
-    if _NEAREST_WEEKDAY.fullmatch(text):
-        return (
-            f"{text!r} (the nearest weekday) is not supported: write the day of the month, or MON-FRI in day-of-week, "
-            "and leave dates out with the job's exclude="
-        )
-    if "?" in text:
-        return f"'?' stands only alone in day-of-month or day-of-week, where it means '*': write * instead of {text!r}"
-    if text.startswith("-"):
-        return f"{text!r} in {field.name} is negative: it takes {field.low} to {field.high}"
-    if "#" in text:
-        return (
-            f"{text!r} is not understood in {field.name}: the second Friday is 5#2 or FRI#2, in day-of-week"
-        )
-    if _WITH_L.fullmatch(text):
-        return (
-            f"{text!r} is not understood in {field.name}: the last day of a month is L alone in day-of-month, "
-            "the last Friday is L5 in day-of-week, and a range to the end of the month is 28-31"
-        )
-    if "~" in text:
-        return f"{text!r} lets the program choose ({field.name}): write the value"
     full_name = _FULL_NAME.fullmatch(text)
     if full_name and full_name["short"] in field.names:
         return f"{text!r} is spelled out: write {full_name['short'].upper()}"
-    return f"{text!r} is not understood in {field.name}: write a value, a-b, */n, a-b/n or a list of these"
+    message = next(message for form, message in _KNOWN_FORMS if form.fullmatch(text))
+    return message.format(item=repr(text), field=field.name, low=field.low, high=field.high)

@@ -1,8 +1,8 @@
 """From the text of a cron expression to its fields, or to a refusal that says what to write instead.
 
-Accepted are exactly five fields (minute, hour, day-of-month, month, day-of-week) of values, names, lists, ranges
-(also ones that wrap around), steps, `L`, `L5`, `5#2`, with 7 = Sunday and `?` in a day field = `*`; and the aliases
-below. Letter case and the amount of white space do not matter.
+Accepted are exactly five fields (minute, hour, day-of-month, month, day-of-week) of values, names, lists,
+ranges (also ones that wrap around), steps, `L`, `L5`, `5#2`, with 7 = Sunday and `?` in a day field = `*`;
+and the aliases below. Letter case and the amount of white space do not matter.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def tidy(expression: object) -> str:
     """
     if not isinstance(expression, str):
         raise DefinitionError(
-            f"a cron expression is text such as '0 6 * * *', not {type(expression).__name__}: put it in quotes"
+            f"a cron expression is text such as '0 6 * * *', not {type(expression).__name__}: quote it"
         )
     text = str.__str__(expression)
     if len(text) > LONGEST_EXPRESSION:
         raise DefinitionError(
-            f"the cron expression {text[:32]!r}... has {len(text)} characters, more than {LONGEST_EXPRESSION}: "
-            "split it over several jobs, or use ranges and steps"
+            f"the cron expression {text[:32]!r}... has {len(text)} characters, more than "
+            f"{LONGEST_EXPRESSION}: use ranges and steps, or split it over several jobs"
         )
     if not text.isascii():
         odd = next(character for character in text if not character.isascii())
@@ -110,8 +110,8 @@ def _refuse_other_notations(text: str) -> None:
 
 _FOR_WRAPPER = {
     "cron": (
-        "the cron(...) of AWS is another language: write its first five fields without cron( ), drop the year, and "
-        "mind that AWS counts weekdays from 1 = Sunday, here it is 0 or 7 = Sunday: use names such as MON"
+        "the cron(...) of AWS is another language: write its first five fields without cron( ), drop the year, "
+        "and mind that AWS counts weekdays from 1 = Sunday, here it is 0 or 7 = Sunday: use names such as MON"
     ),
     "rate": "the rate(...) of AWS is an interval: write Every(timedelta(minutes=5))",
     "at": "the at(...) of AWS is one instant: write At(datetime(2026, 3, 8, 7, 0, tzinfo=UTC))",
@@ -169,12 +169,12 @@ def _union(masks: Iterable[int]) -> int:
 
 
 def _idle_restrictions(words: list[str], fields: CronFields) -> list[str]:
-    """Warnings for a day field that names every day and so makes the other one, joined with OR, meaningless."""
+    """Warnings for a day field that names every day, which makes the other one meaningless."""
     if fields.any_day or fields.any_weekday:
         return []
     return [
-        f"{words[field.position]!r} in {field.name} names every day, and two restricted day fields are joined with OR: "
-        "it fires every day. Write * there if the other field alone shall choose"
+        f"{words[field.position]!r} in {field.name} names every day, and two restricted day fields are "
+        "joined with OR: it fires every day. Write * there if the other field alone shall choose"
         for field, idle in ((DAY, fields.days == EVERY_DAY), (WEEKDAY, fields.weekdays == EVERY_WEEKDAY))
         if idle
     ]

@@ -1,15 +1,16 @@
 """When a cron expression fires in a zone: the daylight-saving rule.
 
-Firings are a set of instants that depends on nothing but the fields, the zone and the two policies. The time line
-is cut where the zone's offset changes; within one stretch the clock runs evenly, so every matching wall time is
-one instant. Only near a change is there more to decide:
+Firings are a set of instants that depends on nothing but the fields, the zone and the two policies. The time
+line is cut where the zone's offset changes; within one stretch the clock runs evenly, so every matching wall
+time is one instant. Only near a change is there more to decide:
 
 * a wall time shown twice (the clock was set back) fires in the pass that `DstRepeat` names;
-* a wall time never shown (the clock was set forward) fires at the instant where the jump lands, or not at all, as
-  `DstGap` says. All skipped times of one jump, and a real match at the landing, are one firing.
+* a wall time never shown (the clock was set forward) fires at the instant where the jump lands, or not at
+  all, as `DstGap` says. All skipped times of one jump, and a real match at the landing, are one firing.
 
-Neither applies to an every-hour schedule: it follows the clock. Any change of the offset counts, whatever its size
-and cause. No state is carried from one firing to the next, so a window may be cut anywhere without a difference.
+Neither applies to an every-hour schedule: it follows the clock. Any change of the offset counts, whatever its
+size and cause. No state is carried from one firing to the next, so a window may be cut anywhere without a
+difference.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from cronce.core.cron_fields import CronFields
 from cronce.core.zones import Stretch, stretches
 
 _MARGIN = timedelta(days=2)
-# An offset is less than 24 h either way, so two instants that show the same wall time are less than 48 h apart.
+# An offset is less than 24 h either way, so two instants that show the same wall time are less than 48 h
+# apart.
 
 _CHUNK = timedelta(days=366)
 # Long windows are evaluated a year at a time: who wants the first few firings never pays for the rest.
@@ -61,7 +63,7 @@ class FiringRule:
     dst_repeat: DstRepeat
 
     def firings(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        """The firings after `start` up to and including `end`, ascending, worked out as they are asked for."""
+        """The firings after `start` up to and including `end`, ascending, worked out one by one."""
         since = start.replace(microsecond=0) + _ONE_SECOND
         until = end.replace(microsecond=0) + _ONE_SECOND
         while since < until:
@@ -100,7 +102,7 @@ class FiringRule:
         return [wall for wall in gap if not any(other.shows(wall) for other in near)]
 
     def skipped_walls(self, instant: datetime) -> tuple[datetime, ...]:
-        """The skipped wall times for which the firing at the instant stands in; empty for an ordinary firing."""
+        """The skipped wall times for which the firing at the instant stands in; mostly none."""
         near = stretches(self.zone, instant - _MARGIN, instant + _MARGIN)
         for index, stretch in enumerate(near):
             if stretch.start == instant:

@@ -13,12 +13,13 @@ from cronce.core.zones import load_zone
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 SEARCH_LIMIT = timedelta(days=40 * 366)
-"""How far `next_after` looks. The longest pause in the calendar is 40 years: from a 29 February on a given weekday
-to the next such one across the year 2100."""
+"""How far `next_after` looks. The longest pause in the calendar is 40 years: from a 29 February on a given
+weekday to the next such one, across the year 2100."""
 
 _CALENDAR_START = datetime(10, 1, 1, tzinfo=UTC)
 _CALENDAR_END = datetime(9990, 1, 1, tzinfo=UTC)
-# Python's calendar has the years 1 to 9999; schedules keep off its edges, so that no computation runs over them.
+# Python's calendar has the years 1 to 9999; schedules keep off its edges, so that no computation runs over
+# them.
 
 
 class Occurrences(ABC):
@@ -82,11 +83,20 @@ class Occurrences(ABC):
         return ()
 
     def skipped_walls(self, instant: datetime) -> tuple[datetime, ...]:
-        """The wall times (naive) that the clock skips and for which the occurrence at the instant stands in."""
+        """The wall times (naive) that the clock skips and for which the occurrence stands in.
+
+        Raises:
+            ValueError: the instant is naive.
+        """
+        within_calendar(instant)
         return ()
 
     def passes(self, instant: datetime) -> tuple[datetime, ...]:
-        """All instants at which the zone's clock shows what it shows at this one: two, when it is set back."""
+        """All instants at which the zone's clock shows what it shows at this one: two, if it is set back.
+
+        Raises:
+            ValueError: the instant is naive.
+        """
         return (within_calendar(instant),)
 
 

@@ -1,35 +1,37 @@
 """When a job occurs: `Cron`, `Every` and `At`.
 
-What is guaranteed. A schedule stands for a set of instants in UTC that depends on nothing but its arguments (and,
-for a zone, on the zone data in force). Asking for a stretch of time in one piece or in many gives the same
+What is guaranteed. A schedule stands for a set of instants in UTC that depends on nothing but its arguments
+(and, for a zone, on the zone data in force). Asking for a stretch of time in one piece or in many gives the
+same
 instants: none is lost at a seam, none comes twice. `between` takes the start out and the end in.
 
 `Cron` across a clock change:
 
-* *Every-hour schedules* (the hour field allows all 24 hours, in any spelling: `*/15 * * * *`, `0 0-23 * * *`) fire
-  whenever the zone's clock shows a matching time. An hour that is repeated fires in both passes, one that is
-  skipped is not there: no real hour is missing and none is doubled.
+* *Every-hour schedules* (the hour field allows all 24 hours, in any spelling: `*/15 * * * *`, `0 0-23 * * *`)
+  fire whenever the zone's clock shows a matching time. An hour that is repeated fires in both passes, one
+  that is skipped is not there: no real hour is missing and none is doubled.
 * *Fixed-time schedules* (all others) fire once for each matching local time.
 
-  - The clock shows it twice: in the first pass. `30 1 * * *` in New York on 2026-11-01 fires at 05:30Z and not again
-    at 06:30Z. `dst_repeat="last"` or `"both"` choose otherwise.
-  - The clock never shows it: at the instant where the jump lands. `30 2 * * *` in New York on 2026-03-08 fires at
-    07:00Z, when the clock jumps from 02:00 to 03:00. `dst_gap="skip"` leaves it out. Several skipped times, and a
-    real one at the landing, are one firing.
+  - The clock shows it twice: in the first pass. `30 1 * * *` in New York on 2026-11-01 fires at 05:30Z and
+    not again at 06:30Z. `dst_repeat="last"` or `"both"` choose otherwise.
+  - The clock never shows it: at the instant where the jump lands. `30 2 * * *` in New York on 2026-03-08
+    fires at 07:00Z, when the clock jumps from 02:00 to 03:00. `dst_gap="skip"` leaves it out. Several skipped
+    times, and a real one at the landing, are one firing.
 
-Every change of a zone's offset counts as one, whatever its size (30 minutes, two hours, a whole day) and its cause.
+Every change of a zone's offset counts as one, whatever its size (30 minutes, two hours, a whole day) and its
+cause.
 
-Day-of-month and day-of-week: when both are restricted, either is enough; `0 9 13 * 5` is the 13th *or* a Friday,
-`L` and `#` included. Restricted is every field but `*` and `?`: the rule of some crons by which a leading star
-(`*/2`) does not restrict is not followed.
+Day-of-month and day-of-week: when both are restricted, either is enough; `0 9 13 * 5` is the 13th *or* a
+Friday, `L` and `#` included. Restricted is every field but `*` and `?`: the rule of some crons by which a
+leading star (`*/2`) does not restrict is not followed.
 
 What is not guaranteed, and what can go wrong:
 
-* Steps begin anew in each hour, day or month: `*/45 * * * *` fires at :00 and :45. `warnings()` names such steps;
-  `Every` has constant distances.
+* Steps begin anew in each hour, day or month: `*/45 * * * *` fires at :00 and :45. `warnings()` names such
+  steps; `Every` has constant distances.
 * A new release of the zone data can move future firings. The release is part of what a deployment records.
-* An expression that is not understood, or that never fires, is refused when the schedule is made, with a message
-  that says what to write instead. A schedule that was made does not fail later.
+* An expression that is not understood, or that never fires, is refused when the schedule is made, with a
+  message that says what to write instead. A schedule that was made does not fail later.
 """
 
 from __future__ import annotations
@@ -38,25 +40,22 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from typing import TypeVar
 
 from typing_extensions import override
 
 from cronce.core.cron_text import parse, tidy
-from cronce.core.durations import Duration, duration
 from cronce.core.errors import DefinitionError
 from cronce.core.firings import DstGap, DstRepeat, FiringRule
-from cronce.core.instants import from_key, to_key
-from cronce.core.occurrences import EPOCH, Occurrences, definite_instant, within_calendar
-from cronce.core.schedule_words import describe_cron, describe_interval
+from cronce.core.instants import from_key
+from cronce.core.intervals import At, Every
+from cronce.core.occurrences import Occurrences, within_calendar
+from cronce.core.schedule_words import describe_cron
 from cronce.core.zones import load_zone
 
 __all__ = ["At", "Cron", "DstGap", "DstRepeat", "Every", "Schedule", "schedule_from_spec", "schedule_hash"]
-
-SHORTEST_INTERVAL = timedelta(minutes=1)
-"""The scheduler looks once a minute: anything shorter could not be kept."""
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -132,7 +131,7 @@ class Cron(Occurrences):
 
     @override
     def passes(self, instant: datetime) -> tuple[datetime, ...]:
-        """All instants at which the zone's clock shows what it shows at this one: two, when it is set back."""
+        """All instants at which the zone's clock shows what it shows at this one: two, if it is set back."""
         return self._rule.passes(within_calendar(instant))
 
     @override
@@ -150,88 +149,6 @@ class Cron(Occurrences):
     def describe(self) -> str:
         """In plain words where that is short, for example `daily at 06:00 America/New_York`."""
         return describe_cron(self._rule.fields, self.expression, self.tz)
-
-
-@dataclass(frozen=True, init=False)
-class Every(Occurrences):
-    """A constant distance, for what cron cannot say: every 90 minutes, every 10 days.
-
-    Args:
-        interval: a `timedelta` or text such as "90m"; whole seconds, at least one minute.
-        anchor: an instant that the series goes through, in both directions; it is not a start.
-
-    Raises:
-        DefinitionError: an argument is not understood.
-
-    Example:
-        >>> Every("90m").between(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 2, tzinfo=UTC))
-        [datetime.datetime(2026, 1, 1, 1, 30, tzinfo=datetime.timezone.utc)]
-    """
-
-    interval: timedelta
-    anchor: datetime
-
-    def __init__(self, interval: Duration, *, anchor: datetime = EPOCH) -> None:
-        if not isinstance(interval, timedelta | str):
-            raise DefinitionError(
-                f'Every takes a timedelta or text such as "90m", not {type(interval).__name__}'
-            )
-        length = duration("Every", interval, at_least=SHORTEST_INTERVAL)
-        object.__setattr__(self, "interval", length)
-        object.__setattr__(self, "anchor", definite_instant("the anchor of Every", anchor))
-
-    @override
-    def series(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        number = (start - self.anchor) // self.interval + 1
-        last = (end - self.anchor) // self.interval
-        return (self.anchor + n * self.interval for n in range(number, last + 1))
-
-    @override
-    def spec(self) -> dict[str, str]:
-        """Everything that defines the occurrences, and nothing else."""
-        seconds = self.interval // timedelta(seconds=1)
-        return {"kind": "every", "seconds": str(seconds), "anchor": to_key(self.anchor)}
-
-    @override
-    def describe(self) -> str:
-        """In words, for example `every 1 hour 30 minutes`."""
-        words = f"every {describe_interval(self.interval)}"
-        return words if self.anchor == EPOCH else f"{words} through {to_key(self.anchor)}"
-
-
-@dataclass(frozen=True, init=False)
-class At(Occurrences):
-    """One instant: a job that runs once.
-
-    Args:
-        instant: an aware datetime of whole seconds.
-
-    Raises:
-        DefinitionError: it is no such instant.
-
-    Example:
-        >>> At(datetime(2026, 12, 24, 18, 0, tzinfo=UTC)).next_after(datetime(2026, 12, 25, tzinfo=UTC)) is None
-        True
-    """
-
-    instant: datetime
-
-    def __init__(self, instant: datetime) -> None:
-        object.__setattr__(self, "instant", definite_instant("At", instant))
-
-    @override
-    def series(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        return iter([self.instant] if start < self.instant <= end else [])
-
-    @override
-    def spec(self) -> dict[str, str]:
-        """Everything that defines the occurrence, and nothing else."""
-        return {"kind": "at", "instant": to_key(self.instant)}
-
-    @override
-    def describe(self) -> str:
-        """In words, for example `once at 2026-12-24T18:00:00Z`."""
-        return f"once at {to_key(self.instant)}"
 
 
 Schedule = Cron | Every | At

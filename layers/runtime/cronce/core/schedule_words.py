@@ -14,7 +14,8 @@ def describe_cron(fields: CronFields, expression: str, zone: str) -> str:
     """A cron schedule in words; the expression and its zone when there are no short ones.
 
     Example:
-        `every 15 minutes`, `hourly at :05 UTC`, `daily at 06:00 America/New_York`, `Monday, Friday at 06:00 UTC`
+        `every 15 minutes`, `hourly at :05 UTC`, `daily at 06:00 America/New_York`, `Monday, Friday at 06:00
+        UTC`
     """
     return _describe_plain(fields, zone) or f"{expression} {zone}"
 

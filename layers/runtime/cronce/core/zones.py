@@ -1,12 +1,13 @@
 """Time zones: loading them, their changes of offset, and which zone data is in force.
 
-Zones are keys of the IANA database ("Europe/Berlin"), answered by the `tzdata` wheel that ships with cronce. The
-standard library would read the machine's own files first; with `PYTHONTZPATH` set to the empty string it does
-not, and two machines with the same wheel agree on every firing. `check_zone_data` proves that at start-up.
+Zones are keys of the IANA database ("Europe/Berlin"), answered by the `tzdata` wheel that ships with cronce.
+The standard library would read the machine's own files first; with `PYTHONTZPATH` set to the empty string it
+does not, and two machines with the same wheel agree on every firing. `check_zone_data` proves that at
+start-up.
 
-Offsets are found by asking the zone, not by reading its file: two probes that differ enclose a change, and halving
-the stretch between them finds its second. That needs changes to lie further apart than two probes; the closest
-pair in the database is a week apart (the tests measure it).
+Offsets are found by asking the zone, not by reading its file: two probes that differ enclose a change, and
+halving the stretch between them finds its second. That needs changes to lie further apart than two probes;
+the closest pair in the database is a week apart (the tests measure it).
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def offset_at(key: str, instant: datetime) -> timedelta:
 
 @lru_cache(maxsize=_REMEMBERED_YEARS)
 def offset_changes(key: str, year: int) -> tuple[datetime, ...]:
-    """The instants of a UTC year at which the zone's offset changes: the first second of the new offset each."""
+    """The instants of a UTC year at which the zone's offset changes: the first second of each new offset."""
     return tuple(_search_changes(key, datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)))
 
 
@@ -198,8 +199,9 @@ def check_zone_data(minimum: str = MINIMUM_ZONE_DATA) -> str:
     """
     if zoneinfo.TZPATH:
         raise DefinitionError(
-            f"time zones are read from {', '.join(map(str, zoneinfo.TZPATH))} and not from the tzdata package: "
-            'set the environment variable PYTHONTZPATH to the empty string (PYTHONTZPATH="") before Python starts'
+            f"time zones are read from {', '.join(map(str, zoneinfo.TZPATH))} and not from the tzdata "
+            'package: set the environment variable PYTHONTZPATH to the empty string (PYTHONTZPATH="") before '
+            "Python starts"
         )
     version = zone_data_version()
     if _release_order(version) < _release_order(minimum):
