@@ -1,8 +1,8 @@
 """Write the CloudFormation template that `template.yaml` becomes at a deploy.
 
 The second lint and the tests of the template need it: a role that names its own function, for example, passes
-every check of the source and fails the deploy. Works offline and without credentials. It runs in .venv-sam, where
-the translator is, as a plain script: `.venv-sam/bin/python -P tools/cronce_tools/translate.py IN OUT`.
+every check of the source and fails the deploy. Works offline and without credentials. It runs in .venv-sam, as a
+plain script: `.venv-sam/bin/python -P tools/cronce_tools/translate.py IN OUT`.
 """
 
 import json
