@@ -1,0 +1,122 @@
+"""AWS in this process: moto behind one lock, on the virtual clock, with what it lacks added.
+
+* moto is not thread-safe: conditional writes had several winners. One lock around every call cures it.
+* moto's answers carry the host's time; here they carry the virtual clock's, because cronce compares the two.
+* moto runs no code: an asynchronous invocation lands in `invocations`, for the local stack to deliver.
+* A process can be killed: from then on none of its calls reaches AWS, as after `kill -9`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import moto.core.responses
+from botocore.client import BaseClient
+from moto import mock_aws
+
+from cronce.testing import ManualClock
+
+Hook = Callable[["Call"], None]
+_ORIGINAL_CALL = BaseClient._make_api_call  # noqa: SLF001 - the one gate that every call of every client passes
+_ORIGINAL_DATE = moto.core.responses.utcnow
+
+
+class ProcessKilled(BaseException):
+    """Ends a killed process's code in this thread. Not an `Exception`: nothing may take it for a failure to report."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call to AWS that is about to be made."""
+
+    process: str
+    service: str
+    operation: str
+    parameters: dict[str, Any]
+
+
+@dataclass
+class Process:
+    """One process of the deployed system: while it is current, calls are made in its name."""
+
+    name: str
+    killed: bool = False
+
+
+@dataclass
+class Cloud:
+    """AWS as the local stack sees it.
+
+    Attributes:
+        clock: the virtual clock that answers are dated by.
+        invocations: payloads of asynchronous invocations that were accepted and not yet delivered.
+        hooks: called before each call; may run other processes, kill the current one, or raise.
+        calls: how many calls reached AWS, by service and operation.
+    """
+
+    clock: ManualClock
+    invocations: deque[bytes] = field(default_factory=deque)
+    hooks: list[Hook] = field(default_factory=list)
+    calls: dict[tuple[str, str], int] = field(default_factory=dict)
+    _processes: list[Process] = field(default_factory=lambda: [Process("operator")])
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @contextmanager
+    def running(self) -> Iterator[Cloud]:
+        """Replace AWS for every client of this process until the end of the block."""
+        gate = self._gate
+
+        def call(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
+            return gate(client, operation, parameters)
+
+        with mock_aws():
+            BaseClient._make_api_call = call  # type: ignore[method-assign]  # noqa: SLF001
+            moto.core.responses.utcnow = lambda: self.clock.now().replace(tzinfo=None)
+            try:
+                yield self
+            finally:
+                BaseClient._make_api_call = _ORIGINAL_CALL  # type: ignore[method-assign]  # noqa: SLF001
+                moto.core.responses.utcnow = _ORIGINAL_DATE
+
+    @contextmanager
+    def process(self, name: str) -> Iterator[Process]:
+        """Make calls in the name of another process until the end of the block."""
+        process = Process(name)
+        self._processes.append(process)
+        try:
+            yield process
+        finally:
+            self._processes.remove(process)
+
+    @property
+    def current(self) -> Process:
+        """The process in whose name calls are made."""
+        return self._processes[-1]
+
+    def kill(self) -> None:
+        """Kill the current process here and now.
+
+        Raises:
+            ProcessKilled: always.
+        """
+        self.current.killed = True
+        raise ProcessKilled(self.current.name)
+
+    def _gate(self, client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
+        with self._lock:
+            process = self.current
+            if process.killed:
+                raise ProcessKilled(process.name)
+            service = client.meta.service_model.service_name
+            for hook in tuple(self.hooks):
+                hook(Call(process.name, service, operation, parameters))
+            self.calls[service, operation] = self.calls.get((service, operation), 0) + 1
+            if (service, operation) == ("lambda", "Invoke"):
+                self.invocations.append(parameters["Payload"])
+                return {"StatusCode": 202, "ResponseMetadata": {"HTTPStatusCode": 202}}
+            return _ORIGINAL_CALL(client, operation, parameters)
