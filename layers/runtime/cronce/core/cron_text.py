@@ -110,8 +110,8 @@ def _refuse_other_notations(text: str) -> None:
 
 _FOR_WRAPPER = {
     "cron": (
-        "the cron(...) of AWS is another language: write its first five fields without cron( ), drop the year, "
-        "and mind that AWS counts weekdays from 1 = Sunday, here it is 0 or 7 = Sunday: use names such as MON"
+        "the cron(...) of AWS is another language: write its first five fields without cron(), drop the year, "
+        "and mind that AWS counts weekdays from 1 = Sunday, here Sunday is 0 or 7: use names such as MON"
     ),
     "rate": "the rate(...) of AWS is an interval: write Every(timedelta(minutes=5))",
     "at": "the at(...) of AWS is one instant: write At(datetime(2026, 3, 8, 7, 0, tzinfo=UTC))",
