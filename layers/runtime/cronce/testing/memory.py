@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from cronce.core.alerts import Alert
 from cronce.core.jobstate import Gap

@@ -1,8 +1,8 @@
 """The memory store's tables: items by key under one lock, an index that is late on purpose, and a stream.
 
-Strong reads and conditions see every write at once. The `due` index shows each item as it was `index_lag` ago:
-a write of the present instant is not in it yet, and the place that an item has left still is. Code that acts on
-the index without looking at the item is found out at once.
+Strong reads and conditions see every write at once. The `due` index shows each item as it was `index_lag`
+ago: a write of the present instant is not in it yet, and the place that an item has left still is. Code that
+acts on the index without looking at the item is found out at once.
 
 An item past its `forget_at` is still there for conditions, and absent for readers: the real store deletes it
 days later.
@@ -31,7 +31,7 @@ TRANSACTION_LIMIT = 100
 """Actions that the real store takes in one transaction."""
 
 Hook = Callable[[str, str], None]
-"""Called with the port method (`runs.apply`) and `before` or `after`; it raises to lose the call, or its reply."""
+"""Called with the port method (`runs.apply`) and `before` or `after`; raises to lose the call, or its reply."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
