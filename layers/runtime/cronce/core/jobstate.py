@@ -133,7 +133,7 @@ class JobWindow:
 
     Attributes:
         before: the job as read.
-        after: the job as it shall be (its `slots` are ignored).
+        after: the job as it shall be (its `slots` count only when the item is born: a token that starts high).
         runs: records to put, each on the condition that it does not exist.
         gaps: gaps to put, likewise.
     """

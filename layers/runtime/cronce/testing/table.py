@@ -31,7 +31,7 @@ TRANSACTION_LIMIT = 100
 """Actions that the real store takes in one transaction."""
 
 Hook = Callable[[str, str], None]
-"""Called with the port method (`runs.apply`) and `before` or `after`; raises to lose the call, or its reply."""
+"""Called with the port method (`runs.apply`) and `before` or `after`; raises to lose call or reply."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
