@@ -1,7 +1,7 @@
 """Write the CloudFormation template that `template.yaml` becomes at a deploy.
 
 The second lint and the tests of the template need it: a role that names its own function, for example, passes
-every check of the source and fails the deploy. Works offline and without credentials. It runs in .venv-sam, as a
+every check of the source and fails the deploy. Works offline, without credentials, in .venv-sam, as a
 plain script: `.venv-sam/bin/python -P tools/cronce_tools/translate.py IN OUT`.
 """
 
