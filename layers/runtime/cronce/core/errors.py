@@ -65,6 +65,10 @@ class UnreadableItemError(StoreError):
     """A stored item lacks an attribute or holds a malformed one (edited by hand, or written by a newer release)."""
 
 
+class NewerItemError(UnreadableItemError):
+    """A later release wrote the item in a shape that this one does not know: that release will look after it."""
+
+
 class DispatchError(CronceError):
     """The executor could not be invoked for a run. The sweep dispatches the run again."""
 
