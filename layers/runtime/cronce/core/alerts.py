@@ -42,11 +42,15 @@ class TroubledTime:
         scheduled_at: the occurrence (of a gap: its first).
         trouble: what is wrong.
         detail: in words: "started 06:00:05, attempt 2 of 3, not finished", the error, the gap's extent.
+        job: whose it is. Empty for the silence itself, which is nobody's.
+        suffix: of a manual trigger's run id; empty otherwise.
     """
 
     scheduled_at: datetime
     trouble: Trouble
     detail: str
+    job: str = ""
+    suffix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
