@@ -72,6 +72,8 @@ class RunRecord:
         slice: number of the invocation within the attempt, 1 for the first.
         started_at: the first claim.
         attempt_started_at: the first claim of this attempt.
+        attempt_ended_at: when the last attempt was recorded as ended; None while one is under way.
+        attempt_outcome: how it ended, if it failed: `error`, `lost`, `timeout`, `no_progress`.
         slice_started_at: the claim of this slice.
         ended_at: when it became final.
         executed: execution of earlier slices and attempts, for `timeout`.
@@ -109,6 +111,8 @@ class RunRecord:
     slice: int = 0
     started_at: datetime | None = None
     attempt_started_at: datetime | None = None
+    attempt_ended_at: datetime | None = None
+    attempt_outcome: Reason | None = None
     slice_started_at: datetime | None = None
     ended_at: datetime | None = None
     executed: timedelta = timedelta(0)
