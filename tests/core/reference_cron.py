@@ -1,8 +1,8 @@
 """A slow second opinion on when a cron expression fires, written to share nothing with the real one.
 
-It reads the fields by itself, without croniter, and goes through time minute by minute, converting from UTC to
-local time only: what the zone's clock shows is observed, never computed back. It takes well-formed text for
-granted and also answers for stepped ranges that wrap around, which `Cron` refuses.
+It reads the fields by itself, without croniter, and goes through time minute by minute, converting from UTC
+to local time only: what the zone's clock shows is observed, never computed back. It takes well-formed text
+for granted and also answers for stepped ranges that wrap around, which `Cron` refuses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo
 
 MINUTE = timedelta(minutes=1)
 MARGIN = timedelta(hours=25)
-# What lies beyond a window and still decides about it: no zone was ever set back or forward by more than 24 h.
+# What lies beyond a window and still decides about it: no zone was ever set back or forward by more than 24
+# h.
 
 _ALIASES = {
     "@hourly": "0 * * * *",
@@ -26,8 +27,8 @@ _ALIASES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
-_WEEKDAYS = "SUN MON TUE WED THU FRI SAT".split()
+_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+_WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,8 @@ def weekdays(text: str) -> frozenset[int]:
     """The weekdays of a list, Sunday = 0."""
     found: set[int] = set()
     for item in text.split(","):
-        if item.startswith("7/"):  # a start with a step: from Sunday through the week
-            item = "0" + item[1:]
-        found |= values(item, 0, 6, _WEEKDAYS)
+        from_sunday = item.startswith("7/")  # a start with a step: from Sunday through the week
+        found |= values("0" + item[1:] if from_sunday else item, 0, 6, _WEEKDAYS)
     return frozenset(found)
 
 
@@ -125,7 +125,7 @@ def values(text: str, low: int, high: int, names: list[str] | None = None) -> fr
 
 
 class Timeline:
-    """What a zone's clock shows, minute by minute, from one instant to another and some way around them."""
+    """What a zone's clock shows, minute by minute, from one instant to another and around them."""
 
     def __init__(self, zone: str, start: datetime, end: datetime, step: timedelta = MINUTE) -> None:
         self.start, self.end = start, end
@@ -158,9 +158,7 @@ class Timeline:
         minutes, hours = expression.minutes, expression.hours
 
         def matches(wall: datetime) -> bool:
-            return (
-                wall.minute in minutes and wall.hour in hours and wall.second == 0 and wall.date() in days
-            )
+            return wall.minute in minutes and wall.hour in hours and wall.second == 0 and wall.date() in days
 
         by_wall: dict[datetime, list[datetime]] = defaultdict(list)
         for instant, wall in self._shown:

@@ -1,4 +1,4 @@
-"""The matrix of cron expressions whose firings were worked out by hand, on real clock changes and the calendar.
+"""The matrix of cron expressions whose firings were worked out by hand, on clock changes and the calendar.
 
 Invariants:
 - every case of the matrix has exactly its expected instants, in one piece and cut anywhere;
@@ -85,7 +85,9 @@ def test_a_case_is_fixed_time_or_every_hour_by_its_hour_field(case: Case) -> Non
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if window(case)[1] - window(case)[0] <= LONGEST_FOR_REFERENCE], ids=case_id
+    "case",
+    [case for case in CASES if window(case)[1] - window(case)[0] <= LONGEST_FOR_REFERENCE],
+    ids=case_id,
 )
 def test_the_slow_reference_agrees_with_the_matrix(case: Case) -> None:
     start, end = window(case)

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from croniter import croniter
 
 from cronce.core.errors import DefinitionError
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +30,12 @@ class Field:
     name: str
     low: int
     high: int
-    names: tuple[str, ...] = ()
+    full_names: tuple[str, ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names that stand for its values, beginning with the lowest; the first three letters of each."""
+        return tuple(full_name[:3] for full_name in self.full_names)
 
     @property
     def size(self) -> int:
@@ -37,8 +46,8 @@ class Field:
 MINUTE = Field(position=0, name="minute", low=0, high=59)
 HOUR = Field(position=1, name="hour", low=0, high=23)
 DAY = Field(position=2, name="day-of-month", low=1, high=31)
-MONTH = Field(position=3, name="month", low=1, high=12, names=_MONTHS)
-WEEKDAY = Field(position=4, name="day-of-week", low=0, high=7, names=_WEEKDAYS)
+MONTH = Field(position=3, name="month", low=1, high=12, full_names=_MONTHS)
+WEEKDAY = Field(position=4, name="day-of-week", low=0, high=7, full_names=_WEEKDAYS)
 FIELDS = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 
 
@@ -65,8 +74,6 @@ _VALUE = r"(?:[0-9]+|[a-z]{3})"
 _PLAIN = re.compile(rf"(?P<low>\*|{_VALUE})(?:-(?P<high>{_VALUE}))?(?:/(?P<step>[0-9]+))?", re.ASCII)
 _NTH = re.compile(rf"(?P<day>{_VALUE})#(?P<nth>[0-9]+)", re.ASCII)
 _LAST_WEEKDAY = re.compile(r"l(?P<day>[0-7])", re.ASCII)
-
-_FULL_NAME = re.compile(r"(?P<short>[a-z]{3})[a-z]+", re.ASCII)
 
 
 _KNOWN_FORMS = tuple(
@@ -100,7 +107,7 @@ _KNOWN_FORMS = tuple(
                 "the last Friday is L5 in day-of-week, and a range to the end of the month is 28-31"
             ),
         ),
-        (r".*", "{item} is not understood in {field}: write a value, a-b, */n, a-b/n or a list of these"),
+        (r"(?s).*", "{item} is not understood in {field}: write a value, a-b, */n, a-b/n or a list of them"),
     )
 )
 # What other programs accept and what people try, with the message that helps; the first that fits.
@@ -188,6 +195,9 @@ def _check_range(text: str, field: Field, match: re.Match[str]) -> None:
         )
 
 
+_CONSTANT_DISTANCE = "For a constant distance use Every(timedelta(...))"
+
+
 def _uneven(text: str, field: Field, low: int, step: int, values: int) -> str:
     """Why an open-ended stepped item does not recur evenly, or nothing when it does."""
     last = values.bit_length() - 1
@@ -195,9 +205,11 @@ def _uneven(text: str, field: Field, low: int, step: int, values: int) -> str:
     across = field.size - last + first
     if step == 1 or (across == step and field is not DAY):
         return ""
+    if first == last:
+        return f"{text!r} in {field.name} names {first} alone. {_CONSTANT_DISTANCE}"
     return (
         f"{text!r} in {field.name} is not evenly spaced: it starts again at {first} after {last}. "
-        "For a constant distance use Every(timedelta(...))"
+        f"{_CONSTANT_DISTANCE}"
     )
 
 
@@ -216,8 +228,7 @@ def _values(text: str, field: Field) -> int:
 
 def _why_not_understood(text: str, field: Field) -> str:
     """The message for an item that fits no accepted form."""
-    full_name = _FULL_NAME.fullmatch(text)
-    if full_name and full_name["short"] in field.names:
-        return f"{text!r} is spelled out: write {full_name['short'].upper()}"
+    if text and any(full_name.startswith(text) for full_name in field.full_names):
+        return f"{text!r} is not a name that {field.name} takes: write its first three letters"
     message = next(message for form, message in _KNOWN_FORMS if form.fullmatch(text))
-    return message.format(item=repr(text), field=field.name, low=field.low, high=field.high)
+    return message.format(item=repr(text.upper()), field=field.name, low=field.low, high=field.high)

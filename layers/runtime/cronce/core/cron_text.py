@@ -110,8 +110,8 @@ def _refuse_other_notations(text: str) -> None:
 
 _FOR_WRAPPER = {
     "cron": (
-        "the cron(...) of AWS is another language: write its first five fields without cron(), drop the year, "
-        "and mind that AWS counts weekdays from 1 = Sunday, here Sunday is 0 or 7: use names such as MON"
+        "the cron(...) of AWS is another language: write its first five fields without cron(), leave out the "
+        "year, and use names such as MON, because AWS counts weekdays from 1 = Sunday (here Sunday is 0 or 7)"
     ),
     "rate": "the rate(...) of AWS is an interval: write Every(timedelta(minutes=5))",
     "at": "the at(...) of AWS is one instant: write At(datetime(2026, 3, 8, 7, 0, tzinfo=UTC))",
@@ -120,15 +120,15 @@ _FOR_WRAPPER = {
 
 def _split(text: str) -> list[str]:
     words = ALIASES.get(text.lower(), text.lower()).split(" ")
-    if len(words) == len(FIELDS) and words != [""]:
+    if len(words) == len(FIELDS):
         return words
     if len(words) in (6, 7):
         raise DefinitionError(
             f"has {len(words)} fields, not five ({_ORDER}). Is the last one an AWS year field? Drop it. "
             "Is one of them seconds? Drop it: jobs start at whole minutes"
         )
-    count = "is empty" if text == "" else f"has {len(words)} field{'s' if len(words) > 1 else ''}"
-    raise DefinitionError(f"{count}: write five, {_ORDER}, for example '0 6 * * *'")
+    found = "is empty" if text == "" else f"has {len(words)} fields" if len(words) > 1 else "has one field"
+    raise DefinitionError(f"{found}: write five ({_ORDER}), for example '0 6 * * *'")
 
 
 def _read_field(word: str, field: Field) -> list[Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from cronce.core.cron_fields import EVERY_MONTH, CronFields, values_of
+from cronce.core.cron_fields import EVERY_MONTH, EVERY_WEEKDAY, CronFields, values_of
 
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
@@ -29,7 +29,7 @@ def _describe_plain(fields: CronFields, zone: str) -> str:
     if len(minutes) > 1 or len(hours) > 1:
         return ""
     at = f"at {hours[0]:02}:{minutes[0]:02} {zone}"
-    if fields.any_weekday:
+    if fields.weekdays == EVERY_WEEKDAY:
         return f"daily {at}"
     if any(fields.nth_weekdays) or fields.last_weekdays:
         return ""

@@ -114,12 +114,20 @@ def _not_a_key(value: object) -> str:
 
 
 def _unknown_zone(key: str) -> str:
-    by_lower_case = {known.lower(): known for known in zone_keys()}
-    close = difflib.get_close_matches(key[:64].lower(), by_lower_case, n=1)
-    hint = (
-        f"did you mean {by_lower_case[close[0]]!r}?" if close else 'write a key like "Europe/Berlin" or "UTC"'
-    )
-    return f"there is no time zone {key[:64]!r} in the IANA database: {hint}"
+    key = key[:64]
+    close = _closest_key(key.lower())
+    hint = f"did you mean {close!r}?" if close else 'write a key like "Europe/Berlin" or "UTC"'
+    return f"there is no time zone {key!r} in the IANA database: {hint}"
+
+
+def _closest_key(wrong: str) -> str | None:
+    """A key in another letter case, of the same city, or with a slip of the pen; none for abbreviations."""
+    known = {key.lower(): key for key in sorted(zone_keys())}
+    if wrong in known:
+        return known[wrong]
+    cities = [key for lower, key in known.items() if wrong and lower.rpartition("/")[2] == wrong]
+    slips = difflib.get_close_matches(wrong, known, n=1, cutoff=0.8) if "/" in wrong else []
+    return next((known[key.lower()] for key in (*cities, *slips)), None)
 
 
 def offset_at(key: str, instant: datetime) -> timedelta:
