@@ -1,0 +1,269 @@
+"""The moves of a run: each takes the record and returns the record after. `core.run` says which exist.
+
+What is written down here once, so that no caller juggles fields:
+
+* Every move to PENDING asks the stream to dispatch it and comes back to the sweep after
+  `PENDING_REDISPATCH[0]`.
+* Every move out of RUNNING passes through `left_running`: owner moved, execution added up, claim gone.
+* `slice` is 0 while no attempt is under way. A claim that finds 0 begins a new attempt; any other goes on
+  with the same.
+* Every end sets `ended_at` and `forget_at`, and is in the index only if it must be told.
+* A run whose operator asked for its end is cancelled at the next move that would give it another attempt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cronce.core.changes import left_running
+from cronce.core.claim import Invocation, claim_end
+from cronce.core.records import ERROR_LIMIT, INLINE_LIMIT, AttemptRecord, RunRecord
+from cronce.core.run import Dispatch, Notice, Reason, RunStatus
+
+PENDING_REDISPATCH = tuple(timedelta(minutes=minutes) for minutes in (2, 4, 8, 16, 30))
+"""When the sweep looks again at a PENDING run: soon after a lost event, rarely under throttling."""
+QUEUE_FALLBACK = timedelta(minutes=10)
+"""A queued run is woken by whoever frees the slot; this is for the wake-up that got lost."""
+UNKNOWN_JOB_WAIT = timedelta(minutes=15)
+"""How long a run waits for a job that is not deployed: longer than a rollback or a fixed deployment takes."""
+EXPIRY = timedelta(days=30)
+"""A run that is not final so long after its creation never will be."""
+TOLD_SKIPS = frozenset({Reason.LATE, Reason.OVERLAP})
+"""Skips that the watchdog has to look at."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """How an attempt failed.
+
+    Attributes:
+        reason: ERROR, LOST or NO_PROGRESS: what the run ends with if there is no further attempt.
+        text: what is kept as the error.
+        delay: from now until the next attempt.
+        permanent: no further attempt.
+    """
+
+    reason: Reason
+    text: str
+    delay: timedelta = timedelta(0)
+    permanent: bool = False
+
+
+def clipped(text: str, limit: int) -> str:
+    """The text cut to so many bytes, never within a character."""
+    return text.encode(errors="replace")[:limit].decode(errors="ignore")
+
+
+# --- to PENDING -------------------------------------------------------------------------------------------
+
+
+def to_dispatch(run: RunRecord, now: datetime) -> RunRecord:
+    """WAITING -> PENDING: its backoff or sleep is over."""
+    return replace(
+        run,
+        status=RunStatus.PENDING,
+        reason=None,
+        dispatch=Dispatch.STREAM,
+        dispatches=0,
+        due_at=now + PENDING_REDISPATCH[0],
+    )
+
+
+def woken(run: RunRecord, now: datetime, grace: timedelta) -> RunRecord:
+    """WAITING(queued) -> PENDING: it was given a slot. A scheduled run is expected within the grace from now."""
+    return replace(to_dispatch(run, now), expect_by=now + grace if run.is_scheduled else None)
+
+
+def next_slice(run: RunRecord, now: datetime) -> RunRecord:
+    """RUNNING -> PENDING: the invocation is nearly over, the next one goes on. No attempt is spent."""
+    return replace(to_dispatch(left_running(run, now), now), slice=run.slice + 1)
+
+
+def redispatched(run: RunRecord, now: datetime, *, accepted: bool) -> RunRecord:
+    """PENDING -> PENDING: the sweep asked for an executor itself.
+
+    Args:
+        run: the record.
+        now: of the sweep.
+        accepted: whether the request was. If it was not, the pause does not grow.
+    """
+    asked = run.dispatches + 1 if accepted else run.dispatches
+    pause = PENDING_REDISPATCH[min(asked, len(PENDING_REDISPATCH)) - 1] if accepted else PENDING_REDISPATCH[0]
+    return replace(run, dispatch=Dispatch.SWEEP, dispatches=asked, due_at=now + pause)
+
+
+# --- to RUNNING -------------------------------------------------------------------------------------------
+
+
+def claimed(run: RunRecord, invocation: Invocation, token: int, now: datetime) -> RunRecord:
+    """PENDING -> RUNNING under this invocation: a new attempt, or the next slice of the one under way."""
+    if run.slice == 0:
+        run = replace(
+            run, attempt=run.attempt + 1, slice=1, attempt_started_at=now, error=None, error_kept=False
+        )
+    begun = replace(
+        run,
+        status=RunStatus.RUNNING,
+        reason=None,
+        owner=invocation.owner,
+        fencing_token=token,
+        started_at=run.started_at or now,
+        attempt_ended_at=None,
+        attempt_outcome=None,
+        slice_started_at=now,
+        dispatch=None,
+        dispatches=0,
+        unknown_since=None,
+        request_id=invocation.request_id,
+        log_stream=invocation.log_stream,
+    )
+    until = claim_end(begun, now, invocation.deadline)
+    return replace(begun, claim_until=until, due_at=until)
+
+
+# --- to WAITING -------------------------------------------------------------------------------------------
+
+
+def queued(run: RunRecord, now: datetime) -> RunRecord:
+    """PENDING -> WAITING(queued): no slot is free. It is not expected before it is woken."""
+    return replace(_waiting(run, Reason.QUEUED, now + QUEUE_FALLBACK), expect_by=None)
+
+
+def look_again(run: RunRecord, due_at: datetime) -> RunRecord:
+    """The same state: somebody looked, and has to look again at `due_at`."""
+    return replace(run, due_at=due_at)
+
+
+def attempt_failed(run: RunRecord, failure: Failure, now: datetime, retention: timedelta) -> RunRecord:
+    """RUNNING -> WAITING(backoff), or an end if there is no further attempt."""
+    if run.cancel_requested:
+        return cancelled(run, now, retention)
+    if failure.permanent or run.attempt >= run.max_attempts:
+        return failed(run, failure.reason, failure.text, now, retention)
+    kept = _with_error(_attempt_over(run, failure.reason, now), failure.text)
+    return replace(_waiting(kept, Reason.BACKOFF, now + failure.delay), slice=0)
+
+
+def lost(run: RunRecord, now: datetime, delay: timedelta, retention: timedelta) -> RunRecord:
+    """RUNNING under an expired claim -> WAITING(backoff), FAILED(lost), or FAILED(timeout).
+
+    Execution is counted up to the end of the claim, as far as the worker can have gone: a run whose worker
+    died is not timed out because nobody looked for an hour. A claim never stands past the timeout, so it
+    counts in full there.
+    """
+    if left_running(run, now).executed >= run.timeout:
+        return timed_out(run, now, retention)
+    seen = f"{run.claim_until:%Y-%m-%d %H:%M:%S}Z" if run.claim_until else "its claim"
+    text = f"worker lost: no sign of life past {seen} (attempt {run.attempt}, request {run.request_id})"
+    return attempt_failed(run, Failure(reason=Reason.LOST, text=text, delay=delay), now, retention)
+
+
+def job_unknown(run: RunRecord, problem: str, now: datetime, retention: timedelta) -> RunRecord:
+    """PENDING -> WAITING(backoff) while its job may yet be deployed, then FAILED(unknown_job).
+
+    No attempt is spent. The attempt before it keeps its error.
+    """
+    since = run.unknown_since or now
+    if now >= since + UNKNOWN_JOB_WAIT:
+        return failed(run, Reason.UNKNOWN_JOB, problem, now, retention)
+    return replace(_waiting(run, Reason.BACKOFF, since + UNKNOWN_JOB_WAIT), unknown_since=since)
+
+
+def _waiting(run: RunRecord, reason: Reason, due_at: datetime) -> RunRecord:
+    return replace(run, status=RunStatus.WAITING, reason=reason, due_at=due_at, dispatch=None, dispatches=0)
+
+
+# --- ends -------------------------------------------------------------------------------------------------
+
+
+def succeeded(run: RunRecord, now: datetime, retention: timedelta) -> RunRecord:
+    """RUNNING -> SUCCEEDED."""
+    over = replace(left_running(run, now), attempt_ended_at=now)
+    return _ended(over, RunStatus.SUCCEEDED, None, now, retention)
+
+
+def failed(run: RunRecord, reason: Reason, text: str, now: datetime, retention: timedelta) -> RunRecord:
+    """-> FAILED, from RUNNING or before it started. It must be told."""
+    over = _attempt_over(run, reason, now) if run.status is RunStatus.RUNNING else run
+    return _ended(_with_error(over, text), RunStatus.FAILED, reason, now, retention)
+
+
+def timed_out(run: RunRecord, now: datetime, retention: timedelta) -> RunRecord:
+    """-> FAILED(timeout): its execution, over all attempts and slices, reached the job's timeout."""
+    return failed(run, Reason.TIMEOUT, f"ran longer than its timeout of {run.timeout}", now, retention)
+
+
+def cancelled(run: RunRecord, now: datetime, retention: timedelta) -> RunRecord:
+    """-> CANCELLED, as an operator asked."""
+    over = replace(left_running(run, now), attempt_ended_at=now) if run.status is RunStatus.RUNNING else run
+    return _ended(over, RunStatus.CANCELLED, Reason.OPERATOR, now, retention)
+
+
+def skipped(run: RunRecord, reason: Reason, now: datetime, retention: timedelta) -> RunRecord:
+    """PENDING -> SKIPPED: it is not run, for that reason."""
+    return _ended(run, RunStatus.SKIPPED, reason, now, retention)
+
+
+def expired(run: RunRecord, now: datetime, retention: timedelta) -> RunRecord:
+    """PENDING or WAITING -> FAILED(expired): `EXPIRY` after its creation."""
+    return failed(run, Reason.EXPIRED, f"not finished {EXPIRY.days} days after its creation", now, retention)
+
+
+def _ended(
+    run: RunRecord, status: RunStatus, reason: Reason | None, now: datetime, retention: timedelta
+) -> RunRecord:
+    tell = status is RunStatus.FAILED or reason in TOLD_SKIPS
+    return replace(
+        run,
+        status=status,
+        reason=reason,
+        ended_at=now,
+        forget_at=now + retention,
+        notice=Notice.PENDING if tell else None,
+        due_at=now if tell else None,
+        dispatch=None,
+        dispatches=0,
+        cancel_requested=False,
+    )
+
+
+# --- attempts ---------------------------------------------------------------------------------------------
+
+
+def past_attempt(run: RunRecord) -> AttemptRecord | None:
+    """What the claim of a new attempt keeps of the one before; None: there is none, or it was kept already."""
+    if run.slice or not run.attempt or run.error_kept or run.attempt_ended_at is None:
+        return None
+    return _attempt(run, run.error, run.attempt_ended_at)
+
+
+def long_error(run: RunRecord, text: str) -> AttemptRecord | None:
+    """What is kept at once of an attempt that just failed with more text than its run's record takes."""
+    if not run.error_kept or run.attempt_ended_at is None:
+        return None
+    return _attempt(run, clipped(text, ERROR_LIMIT), run.attempt_ended_at)
+
+
+def _attempt(run: RunRecord, error: str | None, ended_at: datetime) -> AttemptRecord:
+    return AttemptRecord(
+        ref=run.ref,
+        number=run.attempt,
+        fencing_token=run.fencing_token,
+        started_at=run.attempt_started_at,
+        ended_at=ended_at,
+        outcome=(run.attempt_outcome or Reason.ERROR).value,
+        error=error,
+        request_id=run.request_id,
+        log_stream=run.log_stream,
+    )
+
+
+def _attempt_over(run: RunRecord, outcome: Reason, now: datetime) -> RunRecord:
+    return replace(left_running(run, now), attempt_ended_at=now, attempt_outcome=outcome)
+
+
+def _with_error(run: RunRecord, text: str) -> RunRecord:
+    """The start of the text on the record; `error_kept`: there is more, with the attempt's own item."""
+    long = len(text.encode(errors="replace")) > INLINE_LIMIT and run.attempt_outcome is not None
+    return replace(run, error=clipped(text, INLINE_LIMIT), error_kept=long)
