@@ -107,7 +107,7 @@ def weekdays(text: str) -> frozenset[int]:
 
 
 def values(text: str, low: int, high: int, names: list[str] | None = None) -> frozenset[int]:
-    """The values of a list of items: `*`, `a`, `a-b`, each with an optional `/step`, around the end if need be."""
+    """The values of a list of items: `*`, `a`, `a-b` (around the end, too), each with an optional `/step`."""
 
     def number(word: str) -> int:
         return names.index(word) if names and word in names else int(word)

@@ -17,7 +17,7 @@ SEARCH_LIMIT = timedelta(days=40 * 366)
 weekday to the next such one, across the year 2100."""
 
 _CALENDAR_START = datetime(10, 1, 1, tzinfo=UTC)
-_CALENDAR_END = datetime(9990, 1, 1, tzinfo=UTC)
+_CALENDAR_END = datetime(9950, 1, 1, tzinfo=UTC)
 # Python's calendar has the years 1 to 9999; schedules keep off its edges, so that no computation runs over
 # them.
 

@@ -177,11 +177,10 @@ def schedule_from_spec(spec: object) -> Schedule:
         return Cron(**parts)
     if kind == "at":
         return At(_instant_of(parts["instant"]))
-    if not parts["seconds"].isdecimal():
-        raise DefinitionError(
-            f"seconds of a schedule's spec is a whole number, not {parts['seconds'][:32]!r}"
-        )
-    return Every(f"{parts['seconds']}s", anchor=_instant_of(parts["anchor"]))
+    seconds = parts["seconds"]
+    if not (seconds.isascii() and seconds.isdecimal()):
+        raise DefinitionError(f"seconds of a schedule's spec is a whole number, not {seconds[:32]!r}")
+    return Every(f"{seconds}s", anchor=_instant_of(parts["anchor"]))
 
 
 _SPEC_PARTS = {
