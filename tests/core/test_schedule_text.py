@@ -264,11 +264,15 @@ def test_p73_an_uneven_step_is_accepted_with_a_warning(text: str, warning: str) 
         "*/1 * * * *",
         "7/15 * * * *",
         "*/60 * * * *",
+        "10-50/20 * * * *",
         "0 */24 * * *",
         "0 */6 * * *",
+        "0 9-17/3 * * *",
+        "0 0 */1 * *",
         "0 0 1 */3 *",
-    ]
-    + ["10-50/20 * * * *", "0 9-17/3 * * *", "0 0 */1 * *", "5 4 * * sun", "0 0 * * 1-5", "@hourly"],
+        "0 0 * * 1-5",
+        "@hourly",
+    ],
 )
 def test_p73_an_even_step_has_no_warning(text: str) -> None:
     assert Cron(text).warnings() == ()
@@ -276,7 +280,24 @@ def test_p73_an_even_step_has_no_warning(text: str) -> None:
 
 LIKE_CRON = st.text(alphabet=string.digits + "*/,-#?@() LWHRlwhr~=\t" + "SUNMONJAN", max_size=40)
 FIELD = st.sampled_from(
-    ["*", "0", "5", "1-5", "22-2", "*/7", "L", "?", "5#2", "15W", "R", "9-9", "60", "a", "MON", ""]
+    [
+        "*",
+        "0",
+        "5",
+        "1-5",
+        "22-2",
+        "*/7",
+        "L",
+        "?",
+        "5#2",
+        "15W",
+        "R",
+        "9-9",
+        "60",
+        "a",
+        "MON",
+        "",
+    ]
 )
 FIVE_FIELDS = st.lists(FIELD, min_size=4, max_size=7).map(" ".join)
 ANYTHING = st.one_of(
@@ -289,8 +310,7 @@ def holds(make: Any, *args: Any, **options: Any) -> Any:
     """What is made, or None when it is refused; every other exception is let through."""
     try:
         return make(*args, **options)
-    except DefinitionError as refusal:
-        assert str(refusal)
+    except DefinitionError:
         return None
 
 
@@ -323,7 +343,7 @@ class Hostile(str):  # noqa: SLOT000
     def _fail(self, *args: object, **options: object) -> Any:
         raise RuntimeError
 
-    lower = split = strip = encode = isascii = __repr__ = __len__ = __hash__ = __eq__ = _fail  # type: ignore[assignment]
+    lower = split = strip = encode = isascii = __repr__ = __len__ = __hash__ = __eq__ = _fail
 
 
 def test_text_that_misbehaves_is_taken_for_its_characters() -> None:
