@@ -1,6 +1,6 @@
 """The stores that the contract is held to: every test here runs once per backend.
 
-To add one, write a context manager that takes a clock and yields a `Backend`, and give it a line in `BACKENDS`.
+To add one, write a context manager that takes a clock and yields a `Backend`; give it a line in `BACKENDS`.
 """
 
 from __future__ import annotations
