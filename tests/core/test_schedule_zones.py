@@ -23,6 +23,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from cronce.core import zones
 from cronce.core.errors import DefinitionError
@@ -46,12 +47,15 @@ class PytzLike(tzinfo):
 
     zone = "Europe/Paris"
 
+    @override
     def utcoffset(self, _: datetime | None) -> timedelta:
         return timedelta(0)
 
+    @override
     def dst(self, _: datetime | None) -> timedelta:
         return timedelta(0)
 
+    @override
     def tzname(self, _: datetime | None) -> str:
         return "LMT"
 
