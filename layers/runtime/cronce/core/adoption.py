@@ -1,0 +1,136 @@
+"""How a schedule comes into force: for a new job, after a change, after the job was gone.
+
+A schedule that comes into force now begins at `Moment.anchor`, the start of the current minute - 60 s: what
+was due within the minute of a deployment runs, what was due before does not. An `At` begins before its
+instant even if that has passed, so that it is judged (late, or a day too late) instead of ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cronce.core.births import gap
+from cronce.core.job import Job
+from cronce.core.jobstate import Gap, GapReason, Held, JobState, JobWindow
+from cronce.core.records import Slots
+from cronce.core.schedule import At, Schedule, schedule_hash
+from cronce.core.zone_change import first_wall
+
+ANCHOR_BACK = timedelta(seconds=60)
+"""A job may have been deployed just before the minute, and its first tick comes just after."""
+COUNTED = 150_000
+"""Occurrences counted for one gap (removed): three months of every minute. Counting costs less than
+judging."""
+
+_ONE_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moment:
+    """What planning takes from its surroundings.
+
+    Attributes:
+        now: of the tick.
+        zone_data: version of the zone data in use.
+        retention: how long records are kept.
+    """
+
+    now: datetime
+    zone_data: str
+    retention: timedelta
+
+    @property
+    def anchor(self) -> datetime:
+        """Where a schedule that comes into force now begins."""
+        return self.now.replace(second=0, microsecond=0) - ANCHOR_BACK
+
+
+def first_sight(job: Job, module: str, moment: Moment, *, known: bool = False) -> JobWindow:
+    """The window that creates a job's item.
+
+    Args:
+        job: as declared.
+        module: where.
+        moment: of the tick.
+        known: the registry knew the job: its item was deleted by hand, or is missing from a restored table.
+            Its fencing token then starts at the epoch second, higher than any that was handed out.
+    """
+    blank = JobState(
+        name=job.name,
+        module=module,
+        schedule={},
+        schedule_hash="",
+        grace=job.grace,
+        planned_to=moment.anchor,
+        planned_local=moment.anchor.replace(tzinfo=None),
+        next_at=None,
+        expect_by=None,
+        due_at=None,
+        slots=Slots(fencing_token=int(moment.now.timestamp()) if known else 0),
+    )
+    return JobWindow(before=None, after=adopted(job, blank, moment.anchor, moment))
+
+
+def adopted(job: Job, state: JobState, end: datetime, moment: Moment) -> JobState:
+    """The job once the declared schedule is in force: from `end` on, up to which all is accounted for."""
+    new_hash = schedule_hash(job.schedule)
+    planned_to = end
+    if isinstance(job.schedule, At) and state.schedule_hash != new_hash:
+        planned_to = min(end, job.schedule.instant - _ONE_SECOND)
+    next_at = job.schedule.next_after(planned_to)
+    resumed_at = state.resumed_at
+    return replace(
+        expecting(state, next_at, moment),
+        schedule=job.schedule.spec(),
+        schedule_hash=new_hash,
+        zone_data=moment.zone_data,
+        planned_to=planned_to,
+        planned_local=first_wall(job.schedule, planned_to, next_at),
+        resumed_at=None if resumed_at is None or resumed_at <= end else resumed_at,
+        held=None,
+    )
+
+
+def expecting(state: JobState, next_at: datetime | None, moment: Moment) -> JobState:
+    """The job with its place in the index. What is overdue is being dealt with: it has its grace from now."""
+    expect_by = None if next_at is None else max(next_at, moment.now) + state.grace
+    return replace(state, next_at=next_at, due_at=next_at, expect_by=expect_by)
+
+
+def begun_anew(job: Job, state: JobState, schedule: Schedule, moment: Moment) -> JobWindow:
+    """Back after a long time: one gap (removed), then as a new job.
+
+    More than `COUNTED` occurrences take more than one tick, and one gap each.
+
+    Args:
+        job: as declared.
+        state: as stored, `removed_at` included.
+        schedule: the stored one.
+        moment: of the tick.
+    """
+    end = max(state.planned_to, moment.anchor)
+    found = schedule.between(state.planned_to, end, limit=COUNTED + 1)
+    times, beyond = found[:COUNTED], found[COUNTED:]
+    gaps = _gaps(state.name, times, GapReason.REMOVED, moment)
+    if beyond:
+        cut = replace(state, planned_to=times[-1], held=Held.BEHIND, grace=job.grace)
+        return JobWindow(before=state, after=expecting(cut, beyond[0], moment), gaps=gaps)
+    back = replace(state, removed_at=None, resumed_at=None, grace=job.grace)
+    return JobWindow(before=state, after=adopted(job, back, end, moment), gaps=gaps)
+
+
+def redefined(job: Job, state: JobState, moment: Moment) -> JobWindow:
+    """The stored schedule cannot be read any more: of the stretch only its first occurrence is known."""
+    end = max(state.planned_to, moment.anchor)
+    missed = [state.next_at] if state.next_at is not None and state.planned_to < state.next_at <= end else []
+    gaps = _gaps(state.name, missed, GapReason.REDEFINED, moment)
+    back = replace(state, removed_at=None, grace=job.grace)
+    return JobWindow(before=state, after=adopted(job, back, end, moment), gaps=gaps)
+
+
+def _gaps(job: str, times: Sequence[datetime], reason: GapReason, moment: Moment) -> tuple[Gap, ...]:
+    if not times:
+        return ()
+    return (gap(job, (times[0], times[-1], len(times)), reason, moment.now, moment.retention),)
