@@ -25,27 +25,21 @@ from enum import StrEnum
 from cronce.core.alerts import Trouble, TroubledTime
 from cronce.core.errors import DefinitionError
 from cronce.core.instants import to_text
-from cronce.core.jobstate import Gap, GapReason, Held, JobState
+from cronce.core.jobstate import Held, JobState
 from cronce.core.lease import Lease
 from cronce.core.records import RunRecord, RunRef
-from cronce.core.run import Notice, Reason, RunStatus
+from cronce.core.run import Reason, RunStatus
 from cronce.core.schedule import schedule_from_spec
 
 SILENT_AFTER = timedelta(minutes=4)
 """Ticks come within each minute and may take 45 s, so two in a row can be lost without a word; with a patrol
 a minute a dead scheduler is told within seven minutes, and a time with the shortest grace (one minute) within
 grace + 3."""
-OVERLAP_PATIENCE = timedelta(hours=1)
-"""Skipped for overlap is everyday for a job that takes longer than its interval; without a success for so
-long (or for the grace, if that is longer) it is not."""
 TIMES_A_PATROL = 5000
 """Unplanned times of one job that one patrol works out; the next one goes on after them."""
 
-_SKIPS = {Reason.LATE: Trouble.LATE, Reason.OVERLAP: Trouble.OVERLAP}
-_GAPS = {GapReason.LATE: Trouble.LATE, GapReason.CATCH_UP_LIMIT: Trouble.CATCH_UP_LIMIT}
 _STRICTLY = timedelta(milliseconds=1)
 # A time is late after its grace has passed, not at the instant.
-_LATER_THAN = "it would have started later than the job's policy allows"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,7 +130,7 @@ def overdue_run(run: RunRecord, now: datetime) -> Finding | None:
         return None
     claimed = run.status is RunStatus.RUNNING and run.claim_until is not None and run.claim_until >= now
     return Finding(
-        time=_time_of(run.ref, Trouble.MISSED, _progress(run)),
+        time=time_of(run.ref, Trouble.MISSED, _progress(run)),
         expect_by=run.expect_by,
         grace=max(run.expect_by - max(run.ref.scheduled_at, run.created_at), timedelta(0)),
         needs_scheduler=not claimed,
@@ -172,75 +166,6 @@ def overdue_times(job: JobState, now: datetime, after: datetime | None = None) -
     ]
 
 
-def unreadable(ref: RunRef, trouble: Trouble, problem: str) -> Finding:
-    """The finding about a run that must be told, although its record cannot be understood."""
-    return Finding(time=_time_of(ref, trouble, f"its record cannot be read: {problem}"))
-
-
-def end_to_tell(run: RunRecord) -> Finding | None:
-    """The finding about a run's end that must be told; None if it was told, or is no such end."""
-    if run.notice is not Notice.PENDING:
-        return None
-    if run.status is RunStatus.FAILED:
-        return Finding(time=_time_of(run.ref, Trouble.FAILED, _failure(run)))
-    if run.status is RunStatus.SKIPPED and run.reason in _SKIPS:
-        late = run.reason is Reason.LATE
-        detail = (
-            _LATER_THAN if late else "runs of this job held all its places, and none has succeeded for long"
-        )
-        return Finding(time=_time_of(run.ref, _SKIPS[run.reason], f"skipped: {detail}"))
-    return None
-
-
-def gap_to_tell(gap: Gap) -> Finding | None:
-    """The finding about a gap that must be told; None if it was told, or is no such gap."""
-    if gap.notice is not Notice.PENDING or gap.reason not in _GAPS:
-        return None
-    extent = "one time" if gap.count == 1 else f"{gap.count} times, the last of them {to_text(gap.last)},"
-    late = gap.reason is GapReason.LATE
-    why = _LATER_THAN if late else "more were missed than the job catches up"
-    return Finding(
-        time=TroubledTime(
-            scheduled_at=gap.first, trouble=_GAPS[gap.reason], detail=f"{extent} skipped: {why}", job=gap.job
-        ),
-        count=gap.count,
-        last=gap.last,
-    )
-
-
-def overlap_is_news(
-    run: RunRecord, last_success: datetime | None, grace: timedelta, now: datetime
-) -> bool | None:
-    """Whether SKIPPED(overlap) must be told.
-
-    Args:
-        run: the skipped run.
-        last_success: when the job last succeeded, if that is known.
-        grace: the job's.
-        now: the present.
-
-    Returns:
-        False: the job works, it need not be told. True: nothing has succeeded for too long. None: that cannot
-        be said before `overlap_known_at`; a new job, or one just back from an outage, has had no time to
-        succeed.
-    """
-    patience = max(grace, OVERLAP_PATIENCE)
-    if last_success is not None and last_success > now - patience:
-        return False
-    return True if now >= overlap_known_at(run, grace) else None
-
-
-def overlap_known_at(run: RunRecord, grace: timedelta) -> datetime:
-    """When it can be said whether a skip for overlap must be told."""
-    return (run.ended_at or run.created_at) + max(grace, OVERLAP_PATIENCE)
-
-
-def _time_of(ref: RunRef, trouble: Trouble, detail: str) -> TroubledTime:
-    return TroubledTime(
-        scheduled_at=ref.scheduled_at, trouble=trouble, detail=detail, job=ref.job, suffix=ref.suffix
-    )
-
-
 def _late_times(job: JobState, first: datetime, now: datetime, after: datetime | None) -> list[datetime]:
     try:
         schedule = schedule_from_spec(job.schedule)
@@ -264,29 +189,29 @@ def _progress(run: RunRecord) -> str:
     """How far an unfinished run came."""
     if run.attempt == 0:
         waits = "it waits for its turn" if run.status is RunStatus.WAITING else "no executor has claimed it"
-        return f"never started: {waits}{_error(run)}"
+        return f"never started: {waits}{error_of(run)}"
     attempt = f"attempt {run.attempt} of {run.max_attempts}"
     started = to_text(run.attempt_started_at) if run.attempt_started_at else "at a time not known"
+    state = f"started {started} and is not finished"
     if run.reason is Reason.BACKOFF and run.due_at is not None:
-        return (
-            f"{attempt} did not succeed, the next one starts {to_text(run.due_at)}{_error(run)}{_trace(run)}"
-        )
-    return f"{attempt} started {started} and is not finished{_error(run)}{_trace(run)}"
+        state = f"did not succeed, the next one starts {to_text(run.due_at)}"
+    return f"{attempt} {state}{error_of(run)}{trace_of(run)}"
 
 
-def _failure(run: RunRecord) -> str:
-    attempts = (
-        f"after attempt {run.attempt} of {run.max_attempts}" if run.attempt else "before its first attempt"
+def time_of(ref: RunRef, trouble: Trouble, detail: str) -> TroubledTime:
+    """What an alert lists of a run."""
+    return TroubledTime(
+        scheduled_at=ref.scheduled_at, trouble=trouble, detail=detail, job=ref.job, suffix=ref.suffix
     )
-    return f"ended FAILED({run.reason}) {attempts}{_error(run)}{_trace(run)}"
 
 
-def _error(run: RunRecord) -> str:
-    return f": {run.error}" if run.error else ""
+def error_of(run: RunRecord) -> str:
+    """The last error, in one line, as the end of a sentence."""
+    return f": {' '.join(run.error.split())}" if run.error else ""
 
 
-def _trace(run: RunRecord) -> str:
-    """Where to look in the executor's log."""
+def trace_of(run: RunRecord) -> str:
+    """Where to look in the executor's log, as the end of a sentence."""
     places = (("log stream", run.log_stream), ("request", run.request_id))
     known = ", ".join(f"{name} {value}" for name, value in places if value)
     return f" [{known}]" if known else ""

@@ -83,7 +83,7 @@ def in_words(at: datetime, zone: str | None) -> str:
 
     For example `2026-03-08 06:00 -0400 America/New_York (2026-03-08T10:00:00Z)`.
     """
-    utc = to_key(at.replace(microsecond=0))
+    utc = _utc(at)
     try:
         local = at.astimezone(load_zone(zone)) if zone not in {None, "UTC"} else None
     except DefinitionError:
@@ -92,6 +92,10 @@ def in_words(at: datetime, zone: str | None) -> str:
         return f"{utc} (UTC)"
     seconds = ":%S" if local.second else ""
     return f"{local.strftime(f'%Y-%m-%d %H:%M{seconds} %z')} {zone} ({utc})"
+
+
+def _utc(at: datetime) -> str:
+    return to_key(at.replace(microsecond=0))
 
 
 def _kind(alert: Alert) -> str:
@@ -114,20 +118,19 @@ def _subject(alert: Alert, scheduler: bool) -> str:
         return "Recovered: the scheduler is back" if scheduler else f"{what}: {alert.scope}"
     if scheduler:
         silent = [time for time in alert.times if time.trouble is Trouble.SILENT]
-        since = (silent or alert.times)[-1].scheduled_at.replace(microsecond=0)
-        return f"Scheduler silent since {to_key(since)}"
+        return f"Scheduler silent since {_utc((silent or alert.times)[-1].scheduled_at)}"
     newest = alert.times[-1]
     more = f" (+{alert.count - 1})" if alert.count > 1 else ""
     word = {Trouble.MISSED: "Missed", Trouble.FAILED: "Failed"}.get(newest.trouble, "Skipped")
-    return f"{word} {to_key(newest.scheduled_at)}{more}: {alert.scope}"[:100]
+    return f"{word} {_utc(newest.scheduled_at)}{more}: {alert.scope}"[:100]
 
 
 def _opening(alert: Alert, scheduler: bool) -> str:
     if not alert.is_open:
         if scheduler:
             return (
-                "The scheduler completes its ticks again. What was missed meanwhile is started late or "
-                "recorded as skipped, by each job's own policy; a job that does not come back is told on its own."
+                "The scheduler completes its ticks again. What was missed is started late or recorded as "
+                "skipped, by each job's own policy. A job that does not come back is told of by itself."
             )
         ended = _ENDED.get(alert.closed_because or "", "Somebody has acknowledged it.")
         return f"The alert of job {alert.scope} is closed. {ended}"

@@ -1,0 +1,185 @@
+"""Writes alerts and tells people: the acting half of a patrol.
+
+Every write of an alert is conditional on its `rev`. Losing one is no error: another watchdog is at work on
+the same alert, and whatever it leaves undone the next patrol finds again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from cronce.core import alerting
+from cronce.core.alerting import RECOVERED, REMOVED
+from cronce.core.alerts import SCHEDULER, Alert
+from cronce.core.errors import NotifyError
+from cronce.core.health import Finding
+from cronce.core.jobstate import JobState
+from cronce.core.notices import OUTLOOK, NextTime, notice_of
+from cronce.core.ports import AlertStore, DueIndex, JobStore, Notifier, RunStore, Telemetry
+from cronce.core.run import DueKind
+from cronce.engine.metrics import NOTICES_FAILED
+from cronce.engine.patrol_log import PatrolLog
+
+LATER_RUNS = 200
+"""Newest runs of a job among which one is looked for that makes an alert's times good."""
+MARK_TRIES = 3
+"""Tries of writing down that a notice is out, when others grow the alert at the same moment."""
+
+
+@dataclass(kw_only=True)
+class AlertDesk:
+    """The alerts of one patrol.
+
+    Attributes:
+        store: where alerts are kept.
+        jobs: where the jobs are.
+        runs: where the runs are.
+        index: for what a silent scheduler has not planned.
+        notifier: tells people.
+        telemetry: every alert that opens or closes, and every notice, is a line.
+        log: where trouble goes.
+        now: of the patrol.
+        scheduler_is_silent: whether its alert must stay open.
+        alerts: by scope, as far as this patrol looked at them.
+        recorded: scopes whose findings are safely written.
+        opened: scopes of the alerts that this patrol opened.
+        closed: scopes of those that it closed.
+        told: ids of the notices that it published.
+    """
+
+    store: AlertStore
+    jobs: JobStore
+    runs: RunStore
+    index: DueIndex
+    notifier: Notifier
+    telemetry: Telemetry
+    log: PatrolLog
+    now: datetime
+    scheduler_is_silent: bool
+    alerts: dict[str, Alert] = field(default_factory=dict)
+    recorded: set[str] = field(default_factory=set)
+    opened: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+
+    def decide(self, findings: Mapping[str, Sequence[Finding]], standing: Mapping[str, Alert]) -> None:
+        """Open, grow and close alerts.
+
+        Args:
+            findings: by scope; a scope without any is looked at for closing.
+            standing: alerts that were read already.
+        """
+        states: Mapping[str, JobState] = {}
+        with self.log.part("jobs with open alerts"):
+            states = self.jobs.get_many(sorted(scope for scope in standing if scope != SCHEDULER)).states
+        for scope, found in findings.items():
+            with self.log.part(f"alert of {scope}"):
+                before = standing.get(scope) or self.store.get(scope)
+                after = alerting.with_findings(before, scope, found, self.now)
+                if after is None:
+                    continue
+                opens = after.is_open and (before is None or not before.is_open)
+                because = None if opens else self._over(after, states.get(scope))
+                if because:
+                    after = alerting.closed(after, because, self.now)
+                self._write_decision(before, after)
+
+    def tell(self) -> None:
+        """Publish the notices that are owed."""
+        for scope, alert in list(self.alerts.items()):
+            if alerting.may_send(alert, self.now):
+                with self.log.part(f"notice of {scope}"):
+                    self._publish(alert)
+
+    def _write_decision(self, before: Alert | None, after: Alert) -> None:
+        self.alerts[after.scope] = after
+        if after == before:
+            self.recorded.add(after.scope)
+            return
+        stored = self._put(before, after)
+        if stored is None:
+            self.telemetry.event("alert_moved", scope=after.scope)
+            return
+        self.alerts[after.scope] = stored
+        self.recorded.add(after.scope)
+        was_open = before is not None and before.is_open
+        if stored.is_open and not was_open:
+            self.opened.append(stored.scope)
+            self.telemetry.warn("alert_opened", scope=stored.scope, count=stored.count)
+        elif not stored.is_open and was_open:
+            self.closed.append(stored.scope)
+            self.telemetry.event("alert_closed", scope=stored.scope, because=stored.closed_because)
+
+    def _over(self, alert: Alert, state: JobState | None) -> str | None:
+        """Why an alert can be closed, or None if it stands."""
+        if not alerting.may_close(alert, self.now):
+            return None
+        if alert.scope == SCHEDULER:
+            return None if self.scheduler_is_silent else RECOVERED
+        if state is not None and state.removed_at is not None:
+            return REMOVED
+        refs = [alerting.ref_of(time, alert.scope) for time in alert.times]
+        after = alert.times[-1].scheduled_at + timedelta(seconds=1)
+        later = self.runs.runs(alert.scope, after, self.now, LATER_RUNS) if after <= self.now else []
+        return RECOVERED if alerting.is_settled(alert, self.runs.get_many(refs), later) else None
+
+    def _publish(self, alert: Alert) -> None:
+        claimed = self._put(alert, alerting.sending(alert, self.now))
+        if claimed is None:
+            return
+        self.alerts[alert.scope] = claimed
+        notice = notice_of(claimed, *self._surroundings(claimed))
+        try:
+            self.notifier.publish(notice)
+        except NotifyError as error:
+            self.telemetry.warn("notice_failed", notice=notice.id, problem=str(error))
+            self.telemetry.count(NOTICES_FAILED)
+            self._put(claimed, alerting.not_told(claimed))
+            return
+        self.told.append(notice.id)
+        self.telemetry.event("notice_published", notice=notice.id, subject=notice.subject)
+        self._mark_told(claimed)
+
+    def _mark_told(self, claimed: Alert) -> None:
+        """Write down that the notice is out, also if the alert has grown meanwhile."""
+        current: Alert | None = claimed
+        for _ in range(MARK_TRIES):
+            if current is None or _state(current) != _state(claimed):
+                return
+            stored = self._put(current, alerting.told(current, self.now))
+            if stored is not None:
+                self.alerts[stored.scope] = stored
+                return
+            current = self.store.get(claimed.scope)
+
+    def _put(self, before: Alert | None, after: Alert) -> Alert | None:
+        """Write an alert; returns it as stored, or None if somebody was first."""
+        if not self.store.put(before, after):
+            return None
+        return replace(after, rev=(before.rev if before else 0) + 1)
+
+    def _surroundings(self, alert: Alert) -> tuple[Mapping[str, str], Sequence[NextTime]]:
+        """Zones of the jobs named, and what a silent scheduler has not planned: told without, if need be."""
+        states: Mapping[str, JobState] = {}
+        names = {time.job or alert.scope for time in alert.times} - {SCHEDULER}
+        waiting: list[str] = []
+        with self.log.part(f"what to say about {alert.scope}"):
+            if alert.scope == SCHEDULER and alert.is_open:
+                lines = self.index.due(DueKind.JOB, None, OUTLOOK)
+                waiting = [line.job for line in lines if line.job]
+            states = self.jobs.get_many(sorted({*names, *waiting})).states
+        listed = {(time.job, time.scheduled_at) for time in alert.times}
+        outlook = [
+            NextTime(job=job, at=at)
+            for job in waiting
+            if job in states and (at := states[job].next_at) is not None and (job, at) not in listed
+        ]
+        zones = {name: state.schedule.get("tz", "UTC") for name, state in states.items()}
+        return zones, sorted(outlook, key=lambda coming: (coming.at, coming.job))
+
+
+def _state(alert: Alert) -> tuple[object, ...]:
+    """What one notice tells: while this is the same, the same notice is owed."""
+    return alert.since, alert.closed_at, alert.reminders, alert.sending_until

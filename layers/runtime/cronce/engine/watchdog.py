@@ -1,0 +1,233 @@
+"""The dead-man's switch: one patrol looks at everything, opens and closes alerts, and tells people.
+
+The order of its writes is what makes a notice come at least once, whatever dies in between:
+
+    1. the alert is written with all that was found; it owes a notice from then on
+    2. the notice is published: `sending_until` set by condition, published, marked
+    3. the ends that the alert lists are marked as told
+
+A patrol that dies before 1 leaves the ends pending; before 2, an alert that owes a notice; within 2, a
+`sending_until` that passes before the next patrol; before 3, ends that the alert knows already. Two patrols
+at once write the alert under one `rev`: one of them is refused and leaves the rest to the other.
+
+The gauges are published by every patrol, 0 when fine. One that could not look at everything does not claim
+that all is well: it publishes no gauge of 0 and no heartbeat, and the alarm on the heartbeat says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+
+from cronce.core import alerting, health
+from cronce.core.alerts import SCHEDULER, Alert, Trouble
+from cronce.core.changes import Guard, RunChange
+from cronce.core.errors import UnreadableItemError
+from cronce.core.health import Blame, Finding, SchedulerWatch
+from cronce.core.lease import Lease, agreed_now
+from cronce.core.ports import (
+    AlertStore,
+    Clock,
+    DueIndex,
+    JobStore,
+    LeaseStore,
+    Notifier,
+    RunStore,
+    StoreClock,
+    Telemetry,
+)
+from cronce.core.run import DueKind
+from cronce.engine.alert_desk import AlertDesk
+from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
+from cronce.engine.patrol_log import PatrolLog
+from cronce.engine.survey import Survey, Surveyor
+
+ASIDE = timedelta(minutes=10)
+"""When an end that could not be marked is looked at again: it must not stand in front of the others."""
+NEWER_ASIDE = timedelta(minutes=2)
+"""When an item of a later release is looked at again: during a deployment both releases are at work."""
+MISSED = (Trouble.MISSED, Trouble.LATE, Trouble.CATCH_UP_LIMIT, Trouble.OVERLAP)
+"""Troubles of the gauge `JobsMissed`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchdogPorts:
+    """What the watchdog needs of the outside world. It knows jobs from their stored items only."""
+
+    clock: Clock
+    store_clock: StoreClock
+    lease: LeaseStore
+    jobs: JobStore
+    runs: RunStore
+    index: DueIndex
+    alerts: AlertStore
+    notifier: Notifier
+    telemetry: Telemetry
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PatrolReport:
+    """What a patrol found and did.
+
+    Attributes:
+        complete: it looked at everything.
+        missed: open alerts with a missed or skipped time.
+        failed: open alerts with a failed run.
+        opened: scopes of the alerts it opened, for the first time or again.
+        closed: scopes of those it closed.
+        told: ids of the notices it published.
+        unreadable: items that could not be understood.
+        problems: parts that could not be done.
+    """
+
+    complete: bool
+    missed: int
+    failed: int
+    opened: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class Watchdog:
+    """Looks after all jobs of a stack.
+
+    Args:
+        ports: the outside world.
+    """
+
+    def __init__(self, ports: WatchdogPorts) -> None:
+        self._ports = ports
+
+    def patrol(self) -> PatrolReport:
+        """Look at everything once, and tell what must be told.
+
+        One bad record, or one part that cannot be done, does not keep the rest from being done; the report
+        says so.
+        """
+        log = PatrolLog(telemetry=self._ports.telemetry)
+        lease: Lease | None = None
+        with log.part("the scheduler's lease"):
+            lease = self._ports.lease.read()
+        now = agreed_now(self._ports.clock.now(), self._ports.store_clock.skew())
+        if now is None:
+            log.failed("clock", f"it differs from the store's by {self._ports.store_clock.skew()}")
+            return self._published(log, None)
+        ports = self._ports
+        reads = Surveyor(jobs=ports.jobs, runs=ports.runs, index=ports.index, log=log, now=now)
+        standing, spoiled = self._standing(reads)
+        watch = _watch(lease, standing.get(SCHEDULER), now)
+        survey = reads.survey(lambda job: _known_to(standing, job, watch))
+        desk = self._desk(log, now, watch)
+        findings = _by_scope(survey, standing, watch, now)
+        desk.decide({scope: found for scope, found in findings.items() if scope not in spoiled}, standing)
+        desk.tell()
+        self._finish(survey, desk)
+        return self._published(log, desk, len(spoiled))
+
+    def _standing(self, reads: Surveyor) -> tuple[dict[str, Alert], set[str]]:
+        """The alerts that are open or owe a notice, and the scopes of those that cannot be understood."""
+        lines: list[str] = []
+        with reads.log.part("open alerts"):
+            lines = [line.job or SCHEDULER for line in reads.lines(DueKind.ALERT, None)]
+        standing: dict[str, Alert] = {}
+        spoiled: set[str] = set()
+        for scope in dict.fromkeys([SCHEDULER, *lines]):
+            with reads.log.part(f"alert of {scope}"):
+                try:
+                    alert = self._ports.alerts.get(scope)
+                except UnreadableItemError:
+                    spoiled.add(scope)
+                    raise
+                standing |= {scope: alert} if alert else {}
+        return standing, spoiled
+
+    def _desk(self, log: PatrolLog, now: datetime, watch: SchedulerWatch) -> AlertDesk:
+        return AlertDesk(
+            store=self._ports.alerts,
+            jobs=self._ports.jobs,
+            runs=self._ports.runs,
+            index=self._ports.index,
+            notifier=self._ports.notifier,
+            telemetry=self._ports.telemetry,
+            log=log,
+            now=now,
+            scheduler_is_silent=watch.silent,
+        )
+
+    def _finish(self, survey: Survey, desk: AlertDesk) -> None:
+        """Take out of the index what is part of an alert by now, or need not be."""
+        runs, log, now = self._ports.runs, desk.log, desk.now
+        for job, lines in survey.ends.items():
+            with log.part(f"told ends of job {job}"):
+                for line in lines if job in desk.recorded else []:
+                    if not runs.mark_told(line):  # told by another patrol, or it cannot be understood
+                        runs.set_aside(line, now + ASIDE)
+        with log.part("ends that need not be told"):
+            for line in survey.quiet:
+                if not runs.mark_told(line):
+                    runs.set_aside(line, now + ASIDE)
+            for run, until in survey.put_off:
+                runs.apply(RunChange(before=run, after=replace(run, due_at=until), guard=Guard.SEEN))
+            for line in survey.newer:
+                runs.set_aside(line, now + NEWER_ASIDE)
+
+    def _published(self, log: PatrolLog, desk: AlertDesk | None, spoiled: int = 0) -> PatrolReport:
+        """Publish gauges and heartbeat. An open alert that cannot be understood counts for both gauges."""
+        alerts = [alert for alert in desk.alerts.values() if alert.is_open] if desk else []
+        missed = spoiled + sum(alerting.lists_any(alert, *MISSED) for alert in alerts)
+        failed = spoiled + sum(alerting.lists_any(alert, Trouble.FAILED) for alert in alerts)
+        report = PatrolReport(
+            complete=not log.problems,
+            missed=missed,
+            failed=failed,
+            opened=tuple(desk.opened) if desk else (),
+            closed=tuple(desk.closed) if desk else (),
+            told=tuple(desk.told) if desk else (),
+            unreadable=tuple(log.unreadable),
+            problems=tuple(log.problems),
+        )
+        telemetry = self._ports.telemetry
+        for metric, gauge in ((JOBS_MISSED, missed), (JOBS_FAILED, failed)):
+            if report.complete or gauge:
+                telemetry.count(metric, gauge)
+        if report.complete:
+            telemetry.count(PATROL_COMPLETED)
+        telemetry.event("patrol", **asdict(report))
+        return report
+
+
+def _watch(lease: Lease | None, alert: Alert | None, now: datetime) -> SchedulerWatch:
+    """What is known of the scheduler; its last silence ends with the patrol that can close its alert."""
+    silent = health.is_silent(lease, now)
+    back_at = alert.closed_at if alert else None
+    if alert and not silent and alerting.may_close(alert, now):
+        back_at = now
+    return SchedulerWatch(completed_at=lease.completed_at if lease else None, silent=silent, back_at=back_at)
+
+
+def _known_to(standing: Mapping[str, Alert], job: str, watch: SchedulerWatch) -> datetime | None:
+    """Up to which time the alert that unplanned times of a job would go to lists them already."""
+    own = standing.get(job)
+    if own and own.is_open:
+        return alerting.newest_of(own, job)
+    return alerting.newest_of(standing.get(SCHEDULER), job) if watch.silent else None
+
+
+def _by_scope(
+    survey: Survey, standing: Mapping[str, Alert], watch: SchedulerWatch, now: datetime
+) -> dict[str, list[Finding]]:
+    """The findings by the alert that they belong to; every standing alert is there, the scheduler's first."""
+    by_scope: dict[str, list[Finding]] = {scope: [] for scope in standing}
+    if watch.silent and watch.completed_at is not None:
+        by_scope.setdefault(SCHEDULER, []).append(health.silence(watch.completed_at))
+    for job, findings in survey.findings.items():
+        own = standing.get(job)
+        for finding in findings:
+            blame = Blame.JOB if own and own.is_open else watch.blame(finding, now)
+            if blame is not Blame.NOBODY:
+                scope = job if blame is Blame.JOB else SCHEDULER
+                by_scope.setdefault(scope, []).append(finding)
+    return by_scope
