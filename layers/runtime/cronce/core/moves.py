@@ -71,7 +71,7 @@ def to_dispatch(run: RunRecord, now: datetime) -> RunRecord:
 
 
 def woken(run: RunRecord, now: datetime, grace: timedelta) -> RunRecord:
-    """WAITING(queued) -> PENDING: it was given a slot. A scheduled run is expected within the grace from now."""
+    """WAITING(queued) -> PENDING: it was given a slot. A scheduled run is expected within the grace."""
     return replace(to_dispatch(run, now), expect_by=now + grace if run.is_scheduled else None)
 
 
@@ -232,7 +232,7 @@ def _ended(
 
 
 def past_attempt(run: RunRecord) -> AttemptRecord | None:
-    """What the claim of a new attempt keeps of the one before; None: there is none, or it was kept already."""
+    """What the claim of a new attempt keeps of the one before; None: nothing, or it was kept already."""
     if run.slice or not run.attempt or run.error_kept or run.attempt_ended_at is None:
         return None
     return _attempt(run, run.error, run.attempt_ended_at)

@@ -57,9 +57,14 @@ def enqueued(slots: Slots, held: Collection[str]) -> Slots:
     return replace(slots, held=frozenset(held), queued=slots.queued + 1)
 
 
-def handed_over(slots: Slots, held: Collection[str], woken: str) -> Slots:
-    """After the first queued run was given a slot."""
-    return replace(slots, held=frozenset({*held, woken}), queued=max(slots.queued - 1, 0))
+def handed_over(slots: Slots, held: Collection[str]) -> Slots:
+    """After the first queued run was woken.
+
+    Args:
+        slots: as read.
+        held: who holds a slot from now on, the woken run included.
+    """
+    return replace(slots, held=frozenset(held), queued=max(slots.queued - 1, 0))
 
 
 def left(slots: Slots, run_id: str, *, was_queued: bool) -> Slots:

@@ -1,0 +1,102 @@
+"""Names, keys and results of steps: what may be stored, and the clear error for what may not.
+
+A step's result is kept as JSON and given back as JSON, the first time too, so that a job cannot come to
+depend on something that a retry would not see (a tuple, a key that was a number, one object in two places).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from cronce.core.errors import StepError, StepResultNotSerializableError, StepResultTooLargeError
+from cronce.core.records import StepRecord
+
+RESULT_LIMIT = 256 * 1024
+"""Bytes of one result: an item takes 400 KB, keys and names included."""
+NAME_LIMIT = 200
+"""Characters of a step's name or an item's key: services bound the idempotency keys made of them."""
+FORBIDDEN = "#/"
+"""Separators of sort keys and of idempotency keys."""
+
+
+def check_name(run_id: str, name: object) -> None:
+    """Check a step's name.
+
+    Raises:
+        StepError: it is no text, empty, too long, or holds a separator or a control character.
+    """
+    if not _is_printable(name) or any(char in str(name) for char in FORBIDDEN):
+        raise StepError(
+            f"run {run_id}: a step's name is 1 to {NAME_LIMIT} printable characters without '#' and '/', "
+            f"not {name!r}"
+        )
+
+
+def check_every(run_id: str, step: str, every: object) -> None:
+    """Check the number of items between two checkpoints.
+
+    Raises:
+        StepError: it is no whole number of 1 or more.
+    """
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise StepError(
+            f"run {run_id}: step {step!r}: checkpoint_every takes a whole number of 1 or more, not {every!r}"
+        )
+
+
+def _is_printable(text: object) -> bool:
+    return isinstance(text, str) and 0 < len(text) <= NAME_LIMIT and text.isprintable()
+
+
+def item_key(run_id: str, step: str, key: object) -> str:
+    """Check an item's key within an `each`; whole numbers are taken as their digits.
+
+    Raises:
+        StepError: it is neither text nor a whole number, empty, too long, or holds a control character.
+    """
+    text = str(key) if isinstance(key, int) and not isinstance(key, bool) else key
+    if not _is_printable(text):
+        raise StepError(
+            f"run {run_id}: step {step!r}: an item's key is 1 to {NAME_LIMIT} printable characters, "
+            f"not {key!r}"
+        )
+    return str(text)
+
+
+def to_json(run_id: str, step: str, value: object) -> str:
+    """A result as it is stored.
+
+    Raises:
+        StepResultNotSerializableError: JSON cannot carry it.
+        StepResultTooLargeError: it takes more than `RESULT_LIMIT`.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StepResultNotSerializableError(
+            f"run {run_id}: step {step!r} returned {type(value).__name__}: JSON cannot hold it ({error}); "
+            "return text, numbers, true, false, None, and lists and dicts of these"
+        ) from error
+    if size > RESULT_LIMIT:
+        raise StepResultTooLargeError(
+            f"run {run_id}: step {step!r} returned {size} bytes of JSON, and {RESULT_LIMIT} are kept; "
+            "store it elsewhere and return where it is"
+        )
+    return text
+
+
+def values_by_key(chunks: Iterable[StepRecord]) -> dict[str, Any]:
+    """The values of an `each` that are recorded, by item key."""
+    return {
+        key: value
+        for chunk in chunks
+        for key, value in zip(chunk.keys, json.loads(chunk.result), strict=True)
+    }
+
+
+def idempotency_key(stack: str, run_id: str, step: str, key: str | None = None) -> str:
+    """`<stack>/<run id>/<step>[/<key>]`: the same for every attempt, so a repeated call is recognised."""
+    return f"{stack}/{run_id}/{step}" + ("" if key is None else f"/{key}")

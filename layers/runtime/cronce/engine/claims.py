@@ -1,0 +1,225 @@
+"""Who may start: the claim of a run, and the slots of its job.
+
+One transaction makes a claim: the run PENDING -> RUNNING on the condition that it is as judged, and its
+job's slots from what was read to what they become, with the next fencing token. Two executors of one run:
+one condition fails, and that is a lost race, not an error. Two runs of one job in the same millisecond:
+the job's slots have moved for one of them, so it reads again and tries again.
+
+    limit 2     A reads {x}          B reads {x}
+                A writes {x, a}
+                                     B's write fails: not {x} any more; reads {x, a}: full; is queued or
+                                     skipped
+
+Who finds the slots full does not take them at their word: a holder whose claim has expired is declared
+lost, as the sweep would, and holders that are final or gone are dropped in the same write. So a crash
+leaks no slot for longer than somebody waits for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from cronce.core import judgement, moves, slots
+from cronce.core.changes import Guard, RunChange, SlotsChange
+from cronce.core.claim import Invocation, is_expired
+from cronce.core.errors import UnreadableItemError
+from cronce.core.job import Job
+from cronce.core.jobstate import JobState
+from cronce.core.judgement import FullSlots
+from cronce.core.lease import agreed_now
+from cronce.core.ports import Applied, StoreClock
+from cronce.core.records import RunRecord, RunRef
+from cronce.core.run import Reason, RunStatus
+from cronce.core.slots import RunPolicy
+from cronce.engine.ledger import Ledger
+
+
+class Entry(StrEnum):
+    """What became of a try to claim."""
+
+    CLAIMED = "claimed"
+    """The run is this worker's."""
+    QUEUED = "queued"
+    """It waits for a slot."""
+    ENDED = "ended"
+    """It was not to start any more: skipped, cancelled, or out of time."""
+    MOVED = "moved"
+    """Somebody else was first: a quiet end."""
+    LEFT = "left"
+    """It stays PENDING and is dispatched again: no job item, clocks that differ, too many others at once."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Admission:
+    """Outcome of a try to claim, and the record after it (before it, for MOVED and LEFT)."""
+
+    entry: Entry
+    run: RunRecord
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A run that asks to be started by an invocation."""
+
+    run: RunRecord
+    job: Job
+    invocation: Invocation
+
+    @property
+    def policy(self) -> RunPolicy:
+        """The policy of its job."""
+        return RunPolicy.of(self.job)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claims:
+    """Claims of runs and wake-ups of queued ones.
+
+    Attributes:
+        ledger: where they are written.
+        store_clock: a host whose clock differs from the store's claims nothing.
+    """
+
+    ledger: Ledger
+    store_clock: StoreClock
+
+    def now(self) -> datetime | None:
+        """The instant to judge by; None if own and store's clock differ too much."""
+        return agreed_now(self.ledger.clock.now(), self.store_clock.skew())
+
+    def claim(self, candidate: Candidate) -> Admission:
+        """Claim a PENDING run, or do with it what its job's policies say."""
+        run = candidate.run
+        for _ in self.ledger.tries():
+            now = self.now()
+            state = self.ledger.job_state(run.ref.job)
+            if now is None or state is None:
+                break
+            change = self._decide(candidate, state, now)
+            if change is None:
+                continue
+            final = change.after.status.is_final
+            applied = self.ledger.move(change, candidate.policy) if final else self.ledger.apply(change)
+            if applied is Applied.DONE:
+                return self._admitted(change)
+            if applied is Applied.RUN_MOVED:
+                return Admission(entry=Entry.MOVED, run=run)
+        self.ledger.telemetry.warn("claim_left", run=run.ref.id)
+        return Admission(entry=Entry.LEFT, run=run)
+
+    def wake(self, run: RunRecord, policy: RunPolicy, now: datetime) -> RunRecord | None:
+        """Give a free slot to the first queued run of a job.
+
+        Args:
+            run: a queued run of that job; it is the one if the queue has lost its markers.
+            policy: of the job.
+            now: of the sweep.
+
+        Returns:
+            The run that was woken, as it was before; None if no slot is free.
+        """
+        for _ in self.ledger.tries():
+            state = self.ledger.job_state(run.ref.job)
+            if state is None:
+                return None
+            held = self._held(state, policy, run.ref.id, now)
+            if held is None:
+                continue
+            if not slots.has_place(held, run.ref.id, policy):
+                return None
+            first = self.ledger.first_queued(run.ref.job) or run
+            keeps = held if policy.concurrency is None else {*held, first.ref.id}
+            change = RunChange(
+                before=first,
+                after=moves.woken(first, now, state.grace),
+                guard=Guard.SEEN,
+                slots=SlotsChange(before=state.slots, after=slots.handed_over(state.slots, keeps)),
+            )
+            if self.ledger.apply(change) is Applied.DONE:
+                return first
+        return None
+
+    def _admitted(self, change: RunChange) -> Admission:
+        after = change.after
+        if after.status.is_final:
+            return Admission(entry=Entry.ENDED, run=after)
+        entry = Entry.CLAIMED if after.status is RunStatus.RUNNING else Entry.QUEUED
+        self.ledger.telemetry.event(
+            f"run_{entry}",
+            run=after.ref.id,
+            attempt=after.attempt,
+            slice=after.slice,
+            token=after.fencing_token,
+        )
+        return Admission(entry=entry, run=after)
+
+    def _decide(self, candidate: Candidate, state: JobState, now: datetime) -> RunChange | None:
+        """What to do with the run; None: look again, something has moved."""
+        run, job = candidate.run, candidate.job
+        end = self._end_instead(candidate, state.planned_to, now)
+        if end is not None:
+            return RunChange(before=run, after=end, guard=Guard.SEEN)
+        if job.concurrency is None:
+            token = self.ledger.jobs.next_token(job.name)
+            return None if token is None else self._start(candidate, token, now)
+        held = self._held(state, candidate.policy, run.ref.id, now)
+        if held is None:
+            return None
+        if slots.has_place(held, run.ref.id, candidate.policy):
+            after = slots.taken(state.slots, held, run.ref.id)
+            change = self._start(candidate, after.fencing_token, now)
+        elif judgement.with_full_slots(run, job, state.slots.queued, now) is FullSlots.SKIP:
+            skipped = moves.skipped(run, Reason.OVERLAP, now, self.ledger.retention)
+            return RunChange(before=run, after=skipped, guard=Guard.SEEN)
+        else:
+            after = slots.enqueued(state.slots, held)
+            change = RunChange(before=run, after=moves.queued(run, now), guard=Guard.SEEN)
+        return replace(change, slots=SlotsChange(before=state.slots, after=after))
+
+    def _end_instead(self, candidate: Candidate, planned_to: datetime, now: datetime) -> RunRecord | None:
+        run, retention = candidate.run, self.ledger.retention
+        if run.cancel_requested:
+            return moves.cancelled(run, now, retention)
+        if run.executed >= run.timeout:
+            return moves.timed_out(run, now, retention)
+        reason = judgement.too_late(run, candidate.job, planned_to, now)
+        return moves.skipped(run, reason, now, retention) if reason else None
+
+    def _start(self, candidate: Candidate, token: int, now: datetime) -> RunChange:
+        run = candidate.run
+        after = moves.claimed(run, candidate.invocation, token, now)
+        return RunChange(before=run, after=after, guard=Guard.SEEN, attempt=moves.past_attempt(run))
+
+    def _held(self, state: JobState, policy: RunPolicy, run_id: str, now: datetime) -> frozenset[str] | None:
+        """The runs that hold a slot; looked at one by one if there is no place. None: read again."""
+        held = state.slots.held
+        if slots.has_place(held, run_id, policy):
+            return held
+        refs = {ref.id: ref for ref in map(_parsed, held) if ref}
+        found = self.ledger.runs.get_many(list(refs.values()))
+        moved = [
+            self.ledger.lose(run, policy, now) is Applied.DONE
+            for run in found.values()
+            if run.status is RunStatus.RUNNING and is_expired(run, now)
+        ]
+        if any(moved):
+            return None
+        return frozenset(run_id for run_id, ref in refs.items() if self._occupies(ref, found.get(ref)))
+
+    def _occupies(self, ref: RunRef, run: RunRecord | None) -> bool:
+        """Whether a holder still needs its slot: also one whose record cannot be read just now."""
+        try:
+            run = run or self.ledger.runs.get(ref)
+        except UnreadableItemError:
+            return True
+        return run is not None and not run.status.is_final
+
+
+def _parsed(run_id: str) -> RunRef | None:
+    """The run that a slot names; a slot that names none (edited by hand) belongs to nobody."""
+    try:
+        return RunRef.parse(run_id)
+    except ValueError:
+        return None

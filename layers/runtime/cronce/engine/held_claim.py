@@ -1,0 +1,196 @@
+"""A worker's view of its claim: how long it is trusted, and the one lock for all store writes of its run.
+
+See `core.claim` for the argument. The handle of a run asks `check()` before whatever it does; once that
+has raised, it raises the same signal for ever, so a `finally` block or a bare `except:` of the job cannot
+go on by mistake.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cronce.core.claim import CLAIM_TTL, TRUST_MARGIN, claim_end
+from cronce.core.errors import Cancelled, ClaimLost, OutOfTime, StopSignal, StoreError
+from cronce.core.ports import Clock, RunStore
+from cronce.core.records import RunRecord
+
+TRUSTED_FOR = CLAIM_TTL - TRUST_MARGIN
+"""How long after the start of the claiming or renewing call the claim is trusted."""
+
+
+class Stop(StrEnum):
+    """Why a worker has to stop."""
+
+    CLAIM_LOST = "claim_lost"
+    """The claim is gone, or can no longer be trusted."""
+    TIMEOUT = "timeout"
+    """The run's timeout has passed."""
+    INVOCATION_ENDS = "invocation_ends"
+    """The invocation is nearly over: the run goes on in the next one."""
+    CANCELLED = "cancelled"
+    """An operator asked for it."""
+
+
+_SIGNALS: dict[Stop, Callable[[str], StopSignal]] = {
+    Stop.CLAIM_LOST: ClaimLost,
+    Stop.TIMEOUT: OutOfTime,
+    Stop.INVOCATION_ENDS: OutOfTime,
+    Stop.CANCELLED: Cancelled,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moment:
+    """An instant on both clocks."""
+
+    wall: datetime
+    ticks: float
+
+    @classmethod
+    def of(cls, clock: Clock) -> Moment:
+        """The present."""
+        return cls(wall=clock.now(), ticks=clock.monotonic())
+
+    def elapsed(self, clock: Clock) -> timedelta:
+        """Time since, by the clock that says more: one stands still with the machine, one can be set."""
+        return max(clock.now() - self.wall, timedelta(seconds=clock.monotonic() - self.ticks))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """When a worker has to stop by itself.
+
+    Attributes:
+        deadline: when its invocation ends.
+        reserve: so much before that it hands the run to the next one.
+    """
+
+    deadline: datetime
+    reserve: timedelta
+
+
+class HeldClaim:
+    """A claim while a worker holds it. Safe to use from the renewal thread.
+
+    Args:
+        claimed: the record as claimed.
+        asked: the start of the claiming call.
+        limits: of the invocation.
+        runs: where the run is kept.
+        clock: to tell how much time has passed.
+    """
+
+    def __init__(
+        self, claimed: RunRecord, asked: Moment, limits: Limits, runs: RunStore, clock: Clock
+    ) -> None:
+        self._record = claimed
+        self._begun = self._asked = asked
+        self._limits = limits
+        self._runs = runs
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._stop: tuple[Stop, str] | None = None
+        self._over = False
+        self.signalled: Stop | None = None
+        """The signal that the job was given; None: none so far."""
+        self.broken: StoreError | None = None
+        """The store's error that closed it."""
+
+    @property
+    def record(self) -> RunRecord:
+        """The run as it was when last written or read under this claim."""
+        return self._record
+
+    @property
+    def remaining(self) -> timedelta:
+        """Of the invocation; never negative."""
+        return max(self._limits.deadline - self._clock.now(), timedelta(0))
+
+    def check(self) -> None:
+        """Go on, or stop.
+
+        Raises:
+            ClaimLost: the claim is gone or no longer trusted.
+            OutOfTime: the run's timeout has passed, or the invocation is nearly over.
+            Cancelled: an operator asked for it.
+        """
+        if self._stop is None:
+            found = self._found()
+            if found:
+                self._close(*found)
+        if self._stop is not None:
+            stop, why = self._stop
+            self.signalled = stop
+            raise _SIGNALS[stop](f"run {self._record.ref.id}: {why}")
+
+    def renew(self) -> bool:
+        """Renew the claim. False: it is lost, or no longer needed; there is nothing more to renew.
+
+        Raises:
+            StoreError: the store did not answer; the claim is trusted as before.
+        """
+        with self._lock:
+            if self._over or self._is_lost():
+                return False
+            asked = Moment.of(self._clock)
+            until = claim_end(self._record, asked.wall, self._limits.deadline)
+            renewed = self._runs.renew(self._record, until)
+            if renewed is None:
+                self._close(
+                    Stop.CLAIM_LOST, "another worker may have the claim: the store refused to renew it"
+                )
+                return False
+            self._record, self._asked = renewed, asked
+            return True
+
+    def lose(self, why: str, broken: StoreError | None = None) -> None:
+        """Close it: a write was refused, or could not be made."""
+        self._close(Stop.CLAIM_LOST, why)
+        self.broken = self.broken or broken
+
+    @contextmanager
+    def writing(self) -> Iterator[RunRecord]:
+        """Alone with the run's record: no renewal in between."""
+        with self._lock:
+            yield self._record
+
+    @contextmanager
+    def ending(self) -> Iterator[RunRecord]:
+        """Likewise, for the last write: a renewal that comes later finds nothing to do."""
+        with self._lock:
+            self._over = True
+            yield self._record
+
+    def _found(self) -> tuple[Stop, str] | None:
+        run = self._record
+        trusted = self._asked.elapsed(self._clock) < TRUSTED_FOR
+        timed_out = run.executed + self._begun.elapsed(self._clock) >= run.timeout
+        if timed_out and (trusted or self._stands_to_timeout()):
+            return Stop.TIMEOUT, f"its timeout of {run.timeout} has passed"
+        if not trusted:
+            return Stop.CLAIM_LOST, "the claim was not renewed in time and can no longer be trusted"
+        if run.cancel_requested:
+            return Stop.CANCELLED, "an operator cancelled it"
+        if self.remaining < self._limits.reserve:
+            return Stop.INVOCATION_ENDS, f"the invocation ends in {self.remaining}, the next one goes on"
+        return None
+
+    def _stands_to_timeout(self) -> bool:
+        """Whether the claim ended with the timeout, not before it (then it is a lost one)."""
+        run = self._record
+        if run.claim_until is None or run.slice_started_at is None:
+            return False
+        return run.claim_until >= run.slice_started_at + run.timeout - run.executed
+
+    def _close(self, stop: Stop, why: str) -> None:
+        """The first reason stands, but a lost claim outranks all: nothing may be written any more."""
+        if self._stop is None or (stop is Stop.CLAIM_LOST and not self._is_lost()):
+            self._stop = stop, why
+
+    def _is_lost(self) -> bool:
+        return self._stop is not None and self._stop[0] is Stop.CLAIM_LOST
