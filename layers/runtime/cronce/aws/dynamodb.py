@@ -1,0 +1,86 @@
+"""The low-level client of DynamoDB, and the store's clock, read off its answers."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.config import Config
+from botocore.session import get_session
+
+from cronce.core.ports import Clock
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+CONNECT_TIMEOUT = 1.0
+READ_TIMEOUT = 3.0
+"""Seconds. DynamoDB answers in milliseconds; who waits longer waits for a connection that is dead."""
+ATTEMPTS = 3
+"""Tries of one call in all. With both timeouts and the SDK's pauses (at most 1 and 2 s) a store that never
+answers ends a call within 15 s, so a tick that gets no answer fails long before the function's 45 s."""
+DATE_STEP = timedelta(seconds=1)
+"""The Date header is cut to whole seconds: the store's clock is anywhere in that second."""
+
+
+def make_client(
+    *,
+    connect_timeout: float = CONNECT_TIMEOUT,
+    read_timeout: float = READ_TIMEOUT,
+    attempts: int = ATTEMPTS,
+    **client_arguments: Any,
+) -> DynamoDBClient:
+    """A low-level client whose calls end in bounded time.
+
+    Args:
+        connect_timeout: seconds.
+        read_timeout: seconds without an answer.
+        attempts: tries of one call in all, made by the SDK.
+        client_arguments: region_name, endpoint_url and the like; by default the environment's.
+    """
+    config = Config(
+        connect_timeout=connect_timeout,
+        read_timeout=read_timeout,
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        tcp_keepalive=True,
+    )
+    # botocore without boto3 starts about 30 ms sooner.
+    return cast("DynamoDBClient", get_session().create_client("dynamodb", config=config, **client_arguments))
+
+
+class AnswerClock:
+    """`StoreClock`: compares the Date header of every answer of a client with the own clock.
+
+    Args:
+        client: whose answers are looked at.
+        clock: the own clock.
+    """
+
+    def __init__(self, client: DynamoDBClient, clock: Clock) -> None:
+        self._clock = clock
+        self._skew = timedelta(0)
+        client.meta.events.register("after-call.dynamodb", self._look)
+
+    def skew(self) -> timedelta:
+        """Store's clock less own clock at the last answer; zero before the first.
+
+        It is the least difference that the header allows: zero while the own clock is within the second it
+        names.
+        """
+        return self._skew
+
+    def _look(self, http_response: Any, **_: object) -> None:
+        date = http_response.headers.get("date")
+        try:
+            store = parsedate_to_datetime(date)
+        except (TypeError, ValueError):
+            return  # no Date, or none that can be read: the last one stands
+        if store.tzinfo is not None:
+            self._skew = _skew(store, self._clock.now())
+
+
+def _skew(store: datetime, own: datetime) -> timedelta:
+    if own < store:
+        return store - own
+    return min(store + DATE_STEP - own, timedelta(0))

@@ -1,0 +1,9 @@
+"""Errors of the adapters among themselves."""
+
+from __future__ import annotations
+
+from cronce.core.errors import StoreError
+
+
+class RefusedError(StoreError):
+    """The store refuses this very request, or would: sending it again does not help."""

@@ -1,0 +1,113 @@
+"""What stands in the steps table: steps, chunks and kept attempts, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from cronce.aws.attributes import (
+    COUNT,
+    EPOCH,
+    FREE_TEXT,
+    INSTANT,
+    TEXT,
+    TEXTS,
+    Attribute,
+    Forms,
+    Item,
+    decode,
+    encode,
+    optional,
+    read_attribute,
+    unreadable,
+)
+from cronce.aws.keys import SHAPED, attempt_key, step_key
+from cronce.core.records import AttemptRecord, RunRef, StepRecord
+
+LONGEST_RUN = timedelta(days=30)
+"""A run that is not final by then is ended."""
+OUTLIVES = timedelta(days=30)
+"""Steps outlive their run: a run that is there always finds all of its steps."""
+FINISHED: Attribute = {"S": "DONE"}
+"""Status of a step that has its result. Another status is not taken for one."""
+STEP_FORMS: Forms = {
+    "name": FREE_TEXT,
+    "chunk": optional(COUNT),
+    "result": FREE_TEXT,
+    "keys": TEXTS,
+    "owner": TEXT,
+    "fencing_token": COUNT,
+    "at": INSTANT,
+}
+"""Every field of `StepRecord` but its run, which is the key."""
+ATTEMPT_FORMS: Forms = {
+    "number": COUNT,
+    "fencing_token": COUNT,
+    "started_at": optional(INSTANT),
+    "ended_at": INSTANT,
+    "outcome": TEXT,
+    "error": optional(FREE_TEXT),
+    "request_id": optional(FREE_TEXT),
+    "log_stream": optional(FREE_TEXT),
+}
+"""Every field of `AttemptRecord` but its run, which is the key."""
+
+
+def step_item(step: StepRecord, retention: timedelta) -> Item:
+    """A step or chunk as it is stored.
+
+    Args:
+        step: the step.
+        retention: how long the record of a finished run is kept.
+    """
+    return {
+        **step_key(step),
+        **SHAPED,
+        "status": FINISHED,
+        "forget_at": _forget_at(step.at, retention),
+        **encode(STEP_FORMS, step),
+    }
+
+
+def read_step(item: Mapping[str, Any]) -> StepRecord:
+    """A step or chunk.
+
+    Raises:
+        UnreadableItemError: an attribute is missing or malformed.
+    """
+    values = decode(STEP_FORMS, item)
+    if item.get("status") != FINISHED:
+        raise unreadable(item, "status", f"is {item.get('status')}, not {FINISHED}")
+    return StepRecord(ref=_read_ref(item), **values)
+
+
+def attempt_item(attempt: AttemptRecord, retention: timedelta) -> Item:
+    """A kept attempt as it is stored."""
+    return {
+        **attempt_key(attempt.ref, attempt.number),
+        **SHAPED,
+        "forget_at": _forget_at(attempt.ended_at, retention),
+        **encode(ATTEMPT_FORMS, attempt),
+    }
+
+
+def read_attempt(item: Mapping[str, Any]) -> AttemptRecord:
+    """A kept attempt.
+
+    Raises:
+        UnreadableItemError: an attribute is missing or malformed.
+    """
+    return AttemptRecord(ref=_read_ref(item), **decode(ATTEMPT_FORMS, item))
+
+
+def _forget_at(written_at: datetime, retention: timedelta) -> Attribute:
+    """Later than the run's own, however long the run still takes."""
+    return EPOCH.attribute(written_at + LONGEST_RUN + retention + OUTLIVES)
+
+
+def _read_ref(item: Mapping[str, Any]) -> RunRef:
+    try:
+        return RunRef.parse(read_attribute(item, "pk", TEXT))
+    except ValueError as error:
+        raise unreadable(item, "pk", f"is malformed: {error}") from error

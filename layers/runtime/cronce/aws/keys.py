@@ -1,0 +1,91 @@
+"""Where each item stands: the keys of both tables."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from cronce.aws.attributes import SHAPE, Item
+from cronce.aws.errors import RefusedError
+from cronce.core.alerts import SCHEDULER
+from cronce.core.instants import to_key
+from cronce.core.jobstate import GapReason
+from cronce.core.records import RunRef, StepRecord
+
+RUN, GAP, QUEUE, STEP, ATTEMPT = "RUN#", "GAP#", "QUEUE#", "STEP#", "ATTEMPT#"
+"""How the sort keys begin."""
+SHAPED: Item = {"shape": {"N": str(SHAPE)}}
+"""What every item carries."""
+
+
+def key(pk: str, sk: str) -> Item:
+    """A primary key."""
+    return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
+def lease_key() -> Item:
+    """The lease."""
+    return key(SCHEDULER, "LEASE")
+
+
+def registry_key() -> Item:
+    """The registry."""
+    return key(SCHEDULER, "REGISTRY")
+
+
+def job_partition(name: str) -> str:
+    """The partition of a job and all its records."""
+    return f"JOB#{name}"
+
+
+def job_key(name: str) -> Item:
+    """A job item."""
+    return key(job_partition(name), "JOB")
+
+
+def run_key(ref: RunRef) -> Item:
+    """A run record.
+
+    Raises:
+        RefusedError: its occurrence is no whole second, so that two runs could share a key.
+    """
+    return key(job_partition(ref.job), f"{RUN}{_key_part(ref)}")
+
+
+def marker_key(ref: RunRef) -> Item:
+    """The queue marker of a run."""
+    return key(job_partition(ref.job), f"{QUEUE}{_key_part(ref)}")
+
+
+def gap_key(job: str, first: datetime, reason: GapReason) -> Item:
+    """A gap.
+
+    Raises:
+        RefusedError: its first occurrence is no whole second.
+    """
+    try:
+        return key(job_partition(job), f"{GAP}{to_key(first)}#{reason.value}")
+    except ValueError as error:
+        raise RefusedError(f"gap of job {job}: {error}") from error
+
+
+def alert_key(scope: str) -> Item:
+    """An alert, of a job or of the scheduler."""
+    return key(SCHEDULER if scope == SCHEDULER else job_partition(scope), "ALERT")
+
+
+def step_key(step: StepRecord) -> Item:
+    """A step or chunk. A '#' in a name is written as %23: `a#000000001` is no chunk of `a`."""
+    name = step.name.replace("%", "%25").replace("#", "%23")
+    return key(step.ref.id, f"{STEP}{name}" + ("" if step.chunk is None else f"#{step.chunk:09d}"))
+
+
+def attempt_key(ref: RunRef, number: int) -> Item:
+    """A kept attempt."""
+    return key(ref.id, f"{ATTEMPT}{number}")
+
+
+def _key_part(ref: RunRef) -> str:
+    try:
+        return ref.key
+    except ValueError as error:
+        raise RefusedError(f"run of job {ref.job}: {error}") from error

@@ -1,0 +1,85 @@
+"""Steps, chunks and kept attempts of runs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from cronce.aws.calls import Calls, Verdict
+from cronce.aws.items_step import read_attempt, read_step, step_item
+from cronce.aws.keys import ATTEMPT, STEP, run_key
+from cronce.aws.limits import ITEM_BYTES, SORT_KEY_BYTES, item_bytes
+from cronce.aws.run_changes import LIVE, live_values
+from cronce.aws.writes import ABSENT, check, put
+from cronce.core.errors import StepError, StepResultTooLargeError
+from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
+
+
+class DynamoStepStore:
+    """`StepStore` on both tables: the steps stand in one, the claim that guards them in the other.
+
+    Args:
+        calls: the client's calls.
+        runs: name of the runs table.
+        steps: name of the steps table.
+        retention: how long the record of a finished run is kept.
+    """
+
+    def __init__(self, calls: Calls, *, runs: str, steps: str, retention: timedelta) -> None:
+        self._calls = calls
+        self._runs = runs
+        self._table = steps
+        self._retention = retention
+
+    def load(self, ref: RunRef) -> list[StepRecord]:
+        """All steps and chunks of a run, in order of name and chunk, strong, all pages.
+
+        Raises:
+            UnreadableItemError: one of them cannot be read: leaving it out would repeat a finished step.
+        """
+        items = self._calls.beginning_with(f"read steps of {ref.id}", self._table, ref.id, STEP)
+        steps = [read_step(item) for item in items]
+        return sorted(steps, key=lambda step: (step.name, -1 if step.chunk is None else step.chunk))
+
+    def record(self, claimed: RunRecord, step: StepRecord) -> bool:
+        """Put a step item.
+
+        Conditions: ABSENT on the step, LIVE on its run, in one transaction. Writes the whole step item.
+        A reply that was lost: the own write is known on the step item, by owner and token. The guard proves
+        nothing: a run that was declared lost may still carry this worker's owner and token.
+
+        Raises:
+            StepResultTooLargeError: the item would exceed what the store takes.
+            StepError: the step's name is too long for a key.
+        """
+        item = step_item(step, self._retention)
+        size = item_bytes(item)
+        if size > ITEM_BYTES:
+            raise StepResultTooLargeError(
+                f"run {step.ref.id}: step {step.name!r}: {size} bytes, and an item takes {ITEM_BYTES}"
+            )
+        if len(item["sk"]["S"].encode()) > SORT_KEY_BYTES:
+            raise StepError(
+                f"run {step.ref.id}: step {step.name[:80]!r}...: the name is too long: "
+                f"a key takes {SORT_KEY_BYTES} bytes"
+            )
+        operation = f"record step {step.name!r} of {step.ref.id}"
+        writes = [
+            put(self._table, item, ABSENT),
+            check(self._runs, run_key(claimed.ref), LIVE, live_values(claimed)),
+        ]
+        settlement = self._calls.settled(operation, lambda: self._calls.transact(operation, writes))
+        if settlement.done:
+            return True
+        stored = settlement.answers[0]
+        return stored.verdict is Verdict.FAILED and all(
+            (stored.item or {}).get(name) == item[name] for name in ("owner", "fencing_token")
+        )
+
+    def attempts(self, ref: RunRef) -> list[AttemptRecord]:
+        """The attempts kept of a run, oldest first, strong, all pages.
+
+        Raises:
+            UnreadableItemError: one of them cannot be read.
+        """
+        items = self._calls.beginning_with(f"read attempts of {ref.id}", self._table, ref.id, ATTEMPT)
+        return sorted((read_attempt(item) for item in items), key=lambda attempt: attempt.number)
