@@ -102,7 +102,7 @@ def _run(record: object) -> StreamedRun | None:
     try:
         ref = RunRef.parse(f"{pk.removeprefix('JOB#')}@{sk.removeprefix('RUN#')}")
     except ValueError as error:
-        raise _MalformedError(str(error)) from error
+        raise _MalformedError(f"the key {_shown(pk)}, {_shown(sk)} names no run: {error}") from error
     return StreamedRun(sequence_number=number, ref=ref)
 
 

@@ -21,6 +21,8 @@ from cronce.core.records import RunRef
 
 NAMESPACE = "cronce"
 DIMENSION = "stack"
+CALLER = 3
+"""Frames to skip (Powertools' and ours), so that a line's `location` is where the event happened."""
 
 _TAKEN = frozenset(vars(logging.makeLogRecord({}))) | {
     # of logging, of its formatter, and arguments of its methods
@@ -57,11 +59,11 @@ class PowertoolsTelemetry:
 
     def event(self, name: str, **fields: object) -> None:
         """One line at level INFO."""
-        self._logger.info(name, extra=_extra(fields))
+        self._logger.info(name, extra=_extra(fields), stacklevel=CALLER)
 
     def warn(self, name: str, **fields: object) -> None:
         """One line at level WARNING."""
-        self._logger.warning(name, extra=_extra(fields))
+        self._logger.warning(name, extra=_extra(fields), stacklevel=CALLER)
 
     def count(self, metric: str, value: float = 1) -> None:
         """Add to a metric; it is written by `flush`, also if the sum is 0."""
