@@ -12,9 +12,11 @@ import pytest
 
 from cronce.testing import ManualClock
 from tests.contract.backends import Backend, memory
+from tests.support.moto_backend import moto
 
 BACKENDS: dict[str, Callable[[ManualClock], AbstractContextManager[Backend]]] = {
     "memory": memory,
+    "moto": moto,
 }
 
 

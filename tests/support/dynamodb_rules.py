@@ -13,10 +13,8 @@ EXPRESSIONS = (
     "FilterExpression",
     "ProjectionExpression",
 )
-KNOWN_WORDS = frozenset(
-    "SET REMOVE ADD DELETE AND OR NOT BETWEEN IN attribute_exists attribute_not_exists attribute_type"
-    " begins_with contains size if_not_exists list_append".split()
-)
+VERBS = ("SET", "REMOVE", "ADD", "DELETE", "AND", "OR", "NOT", "BETWEEN", "IN")
+FUNCTIONS = ("attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains", "size")
 PLACEHOLDER = re.compile(r"[#:]\w+")
 BARE_WORD = re.compile(r"(?<![#:\w])[A-Za-z_]\w*")
 
@@ -41,9 +39,9 @@ def check(operation: str, parameters: Mapping[str, Any]) -> None:
         assert len(set(keys)) == len(keys), f"one item twice in {keys}"
     if operation == "BatchGetItem":
         for asked in parameters["RequestItems"].values():
-            keys = [str(sorted(key.items())) for key in asked["Keys"]]
-            assert 1 <= len(keys) <= 100, f"{len(keys)} keys"
-            assert len(set(keys)) == len(keys), f"one key twice in {keys}"
+            wanted = [str(sorted(key.items())) for key in asked["Keys"]]
+            assert 1 <= len(wanted) <= 100, f"{len(wanted)} keys"
+            assert len(set(wanted)) == len(wanted), f"one key twice in {wanted}"
 
 
 def _requests(operation: str, parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -65,5 +63,5 @@ def _check_expressions(request: Mapping[str, Any]) -> None:
     used = {placeholder for text in texts for placeholder in PLACEHOLDER.findall(text)}
     given = {*request.get("ExpressionAttributeNames", {}), *request.get("ExpressionAttributeValues", {})}
     assert used == given, f"placeholders used {sorted(used)}, given {sorted(given)}"
-    words = {word for text in texts for word in BARE_WORD.findall(text)} - KNOWN_WORDS
+    words = {word for text in texts for word in BARE_WORD.findall(text)} - {*VERBS, *FUNCTIONS}
     assert not words, f"attributes without a placeholder, which may be reserved words: {sorted(words)}"

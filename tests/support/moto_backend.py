@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
-from cronce.aws.attributes import Item
+from cronce.aws.attributes import Attribute, Item
 from cronce.aws.items_job import job_item
 from cronce.aws.items_run import gap_item, marker_item, read_marker, run_item
 from cronce.aws.store import DynamoStore
@@ -52,21 +53,20 @@ class MotoBackend(DynamoStore):
         """Take an attribute away that every reader needs."""
         self.edit(item, NEEDED[type(item)])
 
-    def edit(self, record: Placeable, name: str, value: Item | None = None) -> None:
+    def edit(self, record: Placeable, name: str, value: Attribute | None = None) -> None:
         """Change one attribute by hand, or take it away."""
         item = item_of(record)
-        if value is None:
-            update = f"REMOVE #{name}"
-            values: dict[str, Item] = {}
-        else:
-            update = f"SET #{name} = :value"
-            values = {"ExpressionAttributeValues": {":value": value}}
+        request: dict[str, Any] = {"UpdateExpression": f"REMOVE #{name}"}
+        if value is not None:
+            request = {
+                "UpdateExpression": f"SET #{name} = :value",
+                "ExpressionAttributeValues": {":value": value},
+            }
         self.engine.client.update_item(
             TableName=RUNS,
             Key={"pk": item["pk"], "sk": item["sk"]},
-            UpdateExpression=update,
             ExpressionAttributeNames={f"#{name}": name},
-            **values,
+            **request,
         )
 
     def remove_item(self, item: Placeable) -> None:
@@ -85,4 +85,6 @@ class MotoBackend(DynamoStore):
 def moto(clock: ManualClock) -> Iterator[MotoBackend]:
     """An empty store on moto."""
     with moto_engine(clock) as engine:
-        yield MotoBackend(engine)
+        store = MotoBackend(engine)
+        yield store
+        engine.client.meta.events.unregister("after-call.dynamodb", store.clock._look)

@@ -1,7 +1,7 @@
 """DynamoDB in this process: moto behind one lock, dated by the test's clock, with faults on demand.
 
-moto is not thread-safe (conditional writes had several winners), dates its answers by the host's clock, and accepts
-requests that DynamoDB refuses; the lock, the clock and `dynamodb_rules` make up for that.
+moto is not thread-safe (conditional writes had several winners), dates its answers by the host's clock, and
+accepts requests that DynamoDB refuses; the lock, the clock and `dynamodb_rules` make up for that.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import moto.core.responses
@@ -29,8 +30,9 @@ Fault = Callable[[str, Proceed], Any]
 """Given a call's name and a way to make it: makes it, or not, or twice; returns its answer or raises."""
 
 RUNS, STEPS = "runs", "steps"
-_ORIGINAL_CALL = BaseClient._make_api_call
-_ORIGINAL_DATE = moto.core.responses.utcnow
+# Private names of both libraries: the one gate that every call of a client passes, and moto's idea of the date.
+_GATE: Any = BaseClient
+_DATES: Any = moto.core.responses
 
 
 @dataclass
@@ -39,49 +41,58 @@ class Engine:
 
     Attributes:
         clock: dates the answers.
-        client: of DynamoDB, with both tables made.
+        client: of DynamoDB.
         fault: what happens to calls; None = nothing.
         calls: names of the calls made so far.
+        requests: their parameters.
     """
 
     clock: ManualClock
-    client: DynamoDBClient = field(init=False)
+    client: DynamoDBClient
     fault: Fault | None = None
     calls: list[str] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def call(self, client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
-        """The gate that every call passes, one at a time."""
-        with self._lock:
-            self.calls.append(operation)
-            dynamodb_rules.check(operation, parameters)
+    def gate(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """What every call passes, one at a time."""
 
+        def call(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
             def proceed() -> Any:
-                return _ORIGINAL_CALL(client, operation, parameters)
+                return original(client, operation, parameters)
 
-            return self.fault(operation, proceed) if self.fault else proceed()
+            with self._lock:
+                self.calls.append(operation)
+                self.requests.append(parameters)
+                dynamodb_rules.check(operation, parameters)
+                return self.fault(operation, proceed) if self.fault else proceed()
+
+        return call
 
     def items(self, table: str = RUNS) -> list[dict[str, Any]]:
         """Everything in a table."""
-        return [dict(item) for item in self.client.scan(TableName=table)["Items"]]
+        pages = self.client.get_paginator("scan").paginate(TableName=table)
+        return [dict(item) for page in pages for item in page["Items"]]
+
+
+@cache
+def _client() -> DynamoDBClient:
+    """One client for all tests: making one takes longer than most tests."""
+    return make_client(region_name="eu-west-1", aws_access_key_id="test", aws_secret_access_key="test")
 
 
 @contextmanager
 def moto_engine(clock: ManualClock) -> Iterator[Engine]:
-    """An engine with both tables, until the end of the block."""
-    engine = Engine(clock)
-
-    def call(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
-        return engine.call(client, operation, parameters)
-
+    """An engine with both tables, empty, until the end of the block."""
     with mock_aws():
-        BaseClient._make_api_call = call  # type: ignore[method-assign]
-        moto.core.responses.utcnow = lambda: clock.now().replace(tzinfo=None)
+        engine = Engine(clock, _client())
+        call, utcnow = _GATE._make_api_call, _DATES.utcnow
+        _GATE._make_api_call = engine.gate(call)
+        _DATES.utcnow = lambda: clock.now().replace(tzinfo=None)
         try:
-            engine.client = make_client(region_name="eu-west-1")
             create_tables(engine.client, RUNS, STEPS)
             engine.calls.clear()
+            engine.requests.clear()
             yield engine
         finally:
-            BaseClient._make_api_call = _ORIGINAL_CALL  # type: ignore[method-assign]
-            moto.core.responses.utcnow = _ORIGINAL_DATE
+            _GATE._make_api_call, _DATES.utcnow = call, utcnow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cronce_tools.local.template import Template
@@ -13,6 +14,7 @@ _OF_A_TABLE = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "B
 """Properties that every local engine knows; the others are asserted on the template itself."""
 
 
+@cache
 def definition(logical_id: str) -> dict[str, Any]:
     """What CreateTable needs of a table of the template."""
     properties = Template.load().properties(logical_id)

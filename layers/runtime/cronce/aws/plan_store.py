@@ -61,8 +61,8 @@ class DynamoPlanStore:
         Conditions: LEASE_MINE on the lease; JOB_AS_READ on each job (ABSENT for a new one), and its slots as
         read if runs are queued; ABSENT on each run and gap. A marker has no condition of its own: it stands
         or falls with its run. Writes the job's differing attributes but never its slots and tokens (`queued`
-        grows), and whole records. A reply that was lost: the lease is still the grant's, and everything stands
-        there as this call writes it.
+        grows), and whole records. A reply that was lost: the lease is still the grant's, and everything
+        stands there as this call writes it.
         """
         for run in (run for window in windows for run in window.runs):
             check_transition(None, run)
@@ -140,9 +140,7 @@ def _is_written(action: _Action, answer: Answer) -> bool:
             return True  # a marker, which has no condition of its own
         case JobWindow(before=before, after=after):
             planned = planning_item(after)
-            moved = before is None or planning_item(before) != planned
-            return moved and planned == {
-                name: stored[name] for name in (*PLANNING_FORMS, "due_kind") if name in stored
-            }
+            there = {name: stored[name] for name in (*PLANNING_FORMS, "due_kind") if name in stored}
+            return there == planned and (before is None or planning_item(before) != planned)
         case _:
-            return stored == action.write.body["Item"]
+            return bool(stored == action.write.body["Item"])

@@ -108,7 +108,7 @@ def _changes(before: RunRecord, after: RunRecord) -> Changes:
 
 
 def _marker_writes(table: str, before: RunRecord | None, after: RunRecord) -> list[tuple[Part, Write]]:
-    """Queue markers follow from the states. They have no condition of their own: their run's guard is it."""
+    """Queue markers follow from the states. They have no condition of their own: their run's is it."""
     was_queued = before is not None and before.is_queued
     if after.is_queued and not was_queued:
         return [(Part.REST, put(table, marker_item(after.ref)))]
@@ -120,8 +120,8 @@ def _marker_writes(table: str, before: RunRecord | None, after: RunRecord) -> li
 def _wrote(change: RunChange, item: Mapping[str, Any] | None) -> bool:
     """Whether the record on which the guard failed is this very change, written before with the reply lost.
 
-    A worker's is known by owner and token. Any other only by all that it wrote: two who judged the same record may
-    write different things, and who is told that it was done must find it there.
+    A worker's is known by owner and token. Any other only by all that it wrote: two who judged the same record
+    may write different things, and who is told that it was done must find it there.
     """
     try:
         stored = read_run(item) if item else None
