@@ -30,7 +30,7 @@ Fault = Callable[[str, Proceed], Any]
 """Given a call's name and a way to make it: makes it, or not, or twice; returns its answer or raises."""
 
 RUNS, STEPS = "runs", "steps"
-# Private names of both libraries: the one gate that every call of a client passes, and moto's idea of the date.
+# Private names of both libraries: the one gate that every call of a client passes, and the date of an answer.
 _GATE: Any = BaseClient
 _DATES: Any = moto.core.responses
 

@@ -120,7 +120,7 @@ def _marker_writes(table: str, before: RunRecord | None, after: RunRecord) -> li
 def _wrote(change: RunChange, item: Mapping[str, Any] | None) -> bool:
     """Whether the record on which the guard failed is this very change, written before with the reply lost.
 
-    A worker's is known by owner and token. Any other only by all that it wrote: two who judged the same record
+    A worker's is known by owner and token. Any other only by all that it wrote: two who judged one record
     may write different things, and who is told that it was done must find it there.
     """
     try:
