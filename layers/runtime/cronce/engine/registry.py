@@ -1,0 +1,203 @@
+"""Which jobs this deployment has: every `Job` that a module of the package holds.
+
+Guaranteed: a module that cannot be imported (an exception, `sys.exit()`, a syntax error, an endless loop, a
+network call that hangs) is a problem of its own, with its name; the other modules are found. Jobs of one name
+in two modules are refused in both, since nobody can say which one is meant. A module without jobs is fine,
+and so are packages within the package, with or without `__init__.py`.
+
+Time. Discovery takes `DISCOVERY_LIMIT` in all. In a first round every module has at most `MODULE_LIMIT`, and
+never more than its share of what is left, so that slow modules cannot take the time of those that come after
+them. What was too slow is tried again in a second round, with all the time that remains. Outside the main
+thread nothing is limited.
+
+Not guaranteed: that a module is imported twice. Python keeps what it imported; calling `discover` again in
+the same process is cheap, and tries only those again that failed. A module that kills the process is beyond
+this.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+
+from cronce.core.errors import DuplicateJobError
+from cronce.core.job import Job
+from cronce.engine.job_loader import LoadProblem
+from cronce.engine.time_limit import TimeLimitExceeded, time_limit
+
+DISCOVERY_LIMIT = 15.0
+"""Seconds for all modules: a tick has 45, and planning needs the rest."""
+MODULE_LIMIT = 3.0
+"""Seconds for one module in the first round: far more than an honest import takes, even on a small
+function."""
+LEAST_SHARE = 0.5
+"""Seconds that a module has in any case while there is time at all: a hundred modules do not make each other
+fail."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Declared:
+    """A job and the module that declares it."""
+
+    job: Job
+    module: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Catalog:
+    """What discovery found.
+
+    Attributes:
+        jobs: by name.
+        problems: module -> why it, or a job of it, cannot be used. While there are any, a job that is not
+            found may be one of those.
+    """
+
+    jobs: Mapping[str, Declared] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+def discover(package: str) -> Catalog:
+    """Find all jobs below a package.
+
+    Args:
+        package: its name, importable; `jobs` in a deployment.
+    """
+    importlib.invalidate_caches()  # a module may have been added since this process began
+    search = _Search(perf_counter() + DISCOVERY_LIMIT)
+    search.run([package])
+    return _catalog(search.modules, search.problems)
+
+
+def load_job(package: str, module: str, name: str) -> Job | LoadProblem | None:
+    """Find one job without importing the modules of the others.
+
+    Args:
+        package: the package of all jobs.
+        module: where the job was last seen.
+        name: the job's name.
+
+    Returns:
+        The job; why its module gave none; or None, if no such module or job is deployed. It never raises.
+    """
+    if module != package and not module.startswith(f"{package}."):
+        return LoadProblem(f"{module!r} is not a module of the package {package!r}")
+    found, problem = _imported(module, DISCOVERY_LIMIT)
+    if found is None:
+        return None if _is_absent(module, problem) else LoadProblem(_described(problem))
+    return next((job for job in _jobs_of(found) if job.name == name), None)
+
+
+# --- modules ----------------------------------------------------------------------------------------------
+
+
+class _Search:
+    """Imports modules one by one until the time is over. Packages lead to more modules."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self.modules: list[ModuleType] = []
+        self.problems: dict[str, str] = {}
+
+    def run(self, names: Iterable[str]) -> None:
+        """Two rounds: everybody's share first, then what was too slow."""
+        slow = self._round(list(names), most=MODULE_LIMIT)
+        self._round(slow, most=DISCOVERY_LIMIT)
+
+    def _round(self, names: list[str], *, most: float) -> list[str]:
+        slow = []
+        while names:
+            name = names.pop(0)
+            left = self._deadline - perf_counter()
+            if left <= 0:
+                self.problems[name] = f"not imported: discovery took longer than {DISCOVERY_LIMIT:g} s in all"
+                continue
+            share = max(LEAST_SHARE, left / (len(names) + 1))
+            module, problem = _imported(name, min(most, left, share))
+            if module is not None:
+                self.problems.pop(name, None)
+                self.modules.append(module)
+                names += _children(module)
+                continue
+            self.problems[name] = _described(problem)
+            if isinstance(problem, TimeLimitExceeded):
+                slow.append(name)
+        return slow
+
+
+def _imported(name: str, seconds: float) -> tuple[ModuleType | None, BaseException | None]:
+    """The module, or what its import raised: that module's problem, whatever it is."""
+    try:
+        with time_limit(seconds, f"the import of {name}"):
+            return importlib.import_module(name), None
+    except BaseException as problem:  # noqa: BLE001 - sys.exit() and the like at import end that module, not the tick
+        return None, problem
+
+
+def _described(problem: BaseException | None) -> str:
+    text = str(problem)
+    if isinstance(problem, TimeLimitExceeded):
+        return text
+    return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
+
+
+def _is_absent(module: str, problem: BaseException | None) -> bool:
+    """Whether there is no such module, as opposed to one that lacks something itself."""
+    missing = problem.name if isinstance(problem, ModuleNotFoundError) else None
+    return missing is not None and f"{module}.".startswith(f"{missing}.")
+
+
+def _children(module: ModuleType) -> Iterator[str]:
+    """Full names of the modules and packages right below a package, sorted; none below a plain module."""
+    paths = list(getattr(module, "__path__", ()))
+    names = {child.name for child in pkgutil.iter_modules(paths)}
+    names |= {folder.name for path in paths for folder in _plain_folders(Path(path))}
+    yield from (f"{module.__name__}.{name}" for name in sorted(names) if name != "__main__")
+
+
+def _plain_folders(path: Path) -> Iterator[Path]:
+    """Folders with modules but without `__init__.py`: they can be imported, and `iter_modules` omits them."""
+    if path.is_dir():
+        for folder in path.iterdir():
+            if folder.name.isidentifier() and folder.is_dir() and any(folder.rglob("*.py")):
+                yield folder
+
+
+# --- jobs -------------------------------------------------------------------------------------------------
+
+
+def _jobs_of(module: ModuleType) -> list[Job]:
+    """The jobs that a module holds, once each, in order of their names."""
+    held = {id(value): value for value in vars(module).values() if isinstance(value, Job)}
+    return sorted(held.values(), key=lambda job: job.name)
+
+
+def _catalog(modules: Iterable[ModuleType], problems: dict[str, str]) -> Catalog:
+    """One job of each name; of those with several, none."""
+    holders: dict[str, dict[int, tuple[Job, list[str]]]] = {}
+    for module in modules:
+        for job in _jobs_of(module):
+            same_name = holders.setdefault(job.name, {})
+            same_name.setdefault(id(job), (job, []))[1].append(module.__name__)
+    jobs = {}
+    for name, found in sorted(holders.items()):
+        if len(found) == 1:
+            job, where = next(iter(found.values()))
+            jobs[name] = Declared(job=job, module=_home(job, where))
+            continue
+        homes = sorted({_home(job, where) for job, where in found.values()})
+        error = DuplicateJobError(f"job {name!r} is declared in {' and in '.join(homes)}: rename one of them")
+        for home in homes:
+            problems[home] = "; ".join(filter(None, [problems.get(home), _described(error)]))
+    return Catalog(jobs=jobs, problems=dict(sorted(problems.items())))
+
+
+def _home(job: Job, modules: list[str]) -> str:
+    """The module that declares a job, of all that hold it: others may have imported it from there."""
+    origin = getattr(job.function, "__module__", None)
+    return origin if origin in modules else min(modules)

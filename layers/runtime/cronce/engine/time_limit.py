@@ -1,0 +1,66 @@
+"""Ends author code that takes too long: the import of a module, the evaluation of a calendar.
+
+Guaranteed: in the main thread of a process, the code inside `time_limit` is interrupted by an exception after
+the limit, wherever it is in Python code or in a call that a signal interrupts (sleep, network, a lock). The
+alarm that was set before, and its handler, are back afterwards; if that alarm came due meanwhile, it goes off
+at once.
+
+Not guaranteed: code that swallows every exception goes on; so does a call into C that ignores signals. In
+other threads there is no limit at all, because Python delivers signals to the main thread only. Lambda calls
+handlers in the main thread; what outlives the limit there ends with the invocation.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from types import FrameType
+
+_AT_ONCE = 1e-6
+"""Seconds; zero would switch the alarm off."""
+
+
+class TimeLimitExceeded(BaseException):
+    """The code took too long. Not an `Exception`, so `except Exception` in that code does not swallow it."""
+
+
+@contextmanager
+def time_limit(seconds: float, what: str) -> Iterator[None]:
+    """Interrupt the code inside after so many seconds.
+
+    Args:
+        seconds: more than zero.
+        what: for the message: "the import of jobs.billing".
+
+    Raises:
+        TimeLimitExceeded: it took longer.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    armed = True
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        if armed:
+            raise TimeLimitExceeded(f"{what} took longer than {seconds:g} s")
+
+    began = perf_counter()
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        try:
+            yield
+        finally:
+            armed = False  # from here on a late alarm must not interrupt the tidying up
+    finally:
+        _restore(handler, left - (perf_counter() - began) if left else 0, interval)
+
+
+def _restore(handler: signal._HANDLER, left: float, interval: float) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
+    if left:
+        signal.setitimer(signal.ITIMER_REAL, max(left, _AT_ONCE), interval)
