@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.jobstate import Gap, GapReason, JobState, JobWindow
 from cronce.core.lease import Grant
-from cronce.core.ports import Applied
+from cronce.core.ports import Applied, JobStore, LeaseStore, RunStore
 from cronce.core.records import RunRecord, RunRef, Slots, StepRecord
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus
-from tests.contract.backends import Backend
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 """Where the tests' clock starts."""
@@ -170,27 +169,38 @@ def finish_of(claimed: RunRecord, **change: Any) -> RunChange:
     return RunChange(before=claimed, after=after, guard=Guard.LIVE, **change)
 
 
-def born(backend: Backend, record: RunRecord) -> RunRecord:
+class Ports(Protocol):
+    """The part of a store that the helpers below use."""
+
+    @property
+    def lease(self) -> LeaseStore: ...
+    @property
+    def jobs(self) -> JobStore: ...
+    @property
+    def runs(self) -> RunStore: ...
+
+
+def born(backend: Ports, record: RunRecord) -> RunRecord:
     """Store a run through its port, and read it back."""
     assert backend.runs.apply(RunChange(before=None, after=record, guard=Guard.BORN)) is Applied.DONE
     return stored(backend, record.ref)
 
 
-def stored(backend: Backend, run: RunRef) -> RunRecord:
+def stored(backend: Ports, run: RunRef) -> RunRecord:
     """The run as it is stored now."""
     found = backend.runs.get(run)
     assert found is not None, f"{run.id} is not stored"
     return found
 
 
-def job_in(backend: Backend, name: str = JOB) -> JobState:
+def job_in(backend: Ports, name: str = JOB) -> JobState:
     """The job as it is stored now."""
     found = backend.jobs.get(name)
     assert found is not None, f"job {name} is not stored"
     return found
 
 
-def grant_of(backend: Backend, owner: str = "scheduler-1", at: datetime = NOW) -> Grant:
+def grant_of(backend: Ports, owner: str = "scheduler-1", at: datetime = NOW) -> Grant:
     """The lease, taken."""
     grant = backend.lease.take(owner, at)
     assert grant is not None, f"{owner} did not get the lease"

@@ -113,7 +113,7 @@ class MemoryJobStore:
     def get(self, name: str) -> JobState | None:
         """One job, strong."""
         with self._table.call("jobs.get"):
-            return self._table.find(job_key(name), JobState)
+            return self._read(name)
 
     def get_many(self, names: Sequence[str]) -> JobReads:
         """Many jobs, strong."""
@@ -122,13 +122,17 @@ class MemoryJobStore:
         with self._table.call("jobs.get_many"):
             for name in names:
                 try:
-                    state = self._table.find(job_key(name), JobState)
+                    state = self._read(name)
                 except UnreadableItemError as error:
                     unreadable[name] = str(error)
                     continue
                 if state is not None:
                     states[name] = state
         return JobReads(states=states, unreadable=unreadable)
+
+    def _read(self, name: str) -> JobState | None:
+        state = self._table.find(job_key(name), JobState)
+        return replace(state, schedule=dict(state.schedule)) if state else None
 
     def next_token(self, name: str) -> int | None:
         """Add one to the job's fencing token."""
