@@ -90,6 +90,11 @@ class SchedulerWatch:
     silent: bool
     back_at: datetime | None = None
 
+    @property
+    def alive(self) -> bool:
+        """Whether it is known to complete its ticks; what is not known is neither silent nor alive."""
+        return self.completed_at is not None and not self.silent
+
     def blame(self, finding: Finding, now: datetime) -> Blame:
         """Whose alert a finding belongs to."""
         if not finding.needs_scheduler or finding.expect_by is None:
@@ -99,12 +104,8 @@ class SchedulerWatch:
         no_tick_since = self.completed_at is not None and self.completed_at < finding.time.scheduled_at
         if finding.never_planned and no_tick_since:
             return Blame.NOBODY
-        if (
-            self.back_at is not None
-            and finding.expect_by <= self.back_at
-            and now < self.back_at + finding.grace
-        ):
-            return Blame.NOBODY
+        if self.back_at is not None and finding.time.scheduled_at <= self.back_at:
+            return Blame.NOBODY if now < self.back_at + finding.grace else Blame.JOB
         return Blame.JOB
 
 

@@ -41,7 +41,7 @@ class AlertDesk:
         telemetry: every alert that opens or closes, and every notice, is a line.
         log: where trouble goes.
         now: of the patrol.
-        scheduler_is_silent: whether its alert must stay open.
+        scheduler_is_alive: whether its alert can be closed.
         alerts: by scope, as far as this patrol looked at them.
         recorded: scopes whose findings are safely written.
         opened: scopes of the alerts that this patrol opened.
@@ -57,7 +57,7 @@ class AlertDesk:
     telemetry: Telemetry
     log: PatrolLog
     now: datetime
-    scheduler_is_silent: bool
+    scheduler_is_alive: bool
     alerts: dict[str, Alert] = field(default_factory=dict)
     recorded: set[str] = field(default_factory=set)
     opened: list[str] = field(default_factory=list)
@@ -117,7 +117,7 @@ class AlertDesk:
         if not alerting.may_close(alert, self.now):
             return None
         if alert.scope == SCHEDULER:
-            return None if self.scheduler_is_silent else RECOVERED
+            return RECOVERED if self.scheduler_is_alive else None
         if state is not None and state.removed_at is not None:
             return REMOVED
         refs = [alerting.ref_of(time, alert.scope) for time in alert.times]

@@ -154,7 +154,7 @@ class Watchdog:
             telemetry=self._ports.telemetry,
             log=log,
             now=now,
-            scheduler_is_silent=watch.silent,
+            scheduler_is_alive=watch.alive,
         )
 
     def _finish(self, survey: Survey, desk: AlertDesk) -> None:
@@ -201,11 +201,13 @@ class Watchdog:
 
 def _watch(lease: Lease | None, alert: Alert | None, now: datetime) -> SchedulerWatch:
     """What is known of the scheduler; its last silence ends with the patrol that can close its alert."""
-    silent = health.is_silent(lease, now)
-    back_at = alert.closed_at if alert else None
-    if alert and not silent and alerting.may_close(alert, now):
-        back_at = now
-    return SchedulerWatch(completed_at=lease.completed_at if lease else None, silent=silent, back_at=back_at)
+    watch = SchedulerWatch(
+        completed_at=lease.completed_at if lease else None,
+        silent=health.is_silent(lease, now),
+        back_at=alert.closed_at if alert else None,
+    )
+    closes_now = alert is not None and watch.alive and alerting.may_close(alert, now)
+    return replace(watch, back_at=now) if closes_now else watch
 
 
 def _known_to(standing: Mapping[str, Alert], job: str, watch: SchedulerWatch) -> datetime | None:
