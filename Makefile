@@ -76,6 +76,7 @@ build: .venv/bin/python .venv-sam/ready ## sam build, with compiled bytecode
 	&& $(SAM) build --parameter-overrides PythonRuntime=$$runtime \
 	&& echo "== compile bytecode" \
 	&& $$runtime -m compileall -q --invalidation-mode unchecked-hash .aws-sam/build \
+	&& $$runtime -P tools/cronce_tools/check_build.py .aws-sam/build \
 	&& echo $$runtime > .aws-sam/runtime
 
 .PHONY: deploy

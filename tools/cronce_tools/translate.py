@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import yaml
 from samtranslator.model.exceptions import InvalidDocumentException
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
@@ -42,7 +43,7 @@ def translate(source: Path) -> dict[str, Any]:
     os.environ.setdefault("AWS_DEFAULT_REGION", ANY_REGION)
     try:
         template = yaml_parse(source.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise TranslationError(f"{source}: cannot be read: {error}") from error
     if not isinstance(template, dict) or not isinstance(template.get("Resources"), dict):
         raise TranslationError(f"{source}: is not a template: it has no Resources")

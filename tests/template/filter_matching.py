@@ -1,0 +1,48 @@
+"""Lambda's event filter, as far as the template uses it.
+
+A pattern is an object of the shape of the record. Its leaves are lists; a leaf matches if the record has
+the field and one entry of the list accepts its value: the value itself, {"prefix": text}, {"exists": true
+or false}, {"anything-but": [values]}. Any other entry is an error here, so a pattern that this model does
+not understand can never pass a test.
+"""
+
+import json
+from typing import Any
+
+Record = dict[str, Any]
+
+MISSING = object()
+
+
+def matches(pattern_text: str, record: Record) -> bool:
+    """Whether a record passes a filter, given as it stands in the template."""
+    return _object_matches(json.loads(pattern_text), record)
+
+
+def _object_matches(pattern: dict[str, Any], value: object) -> bool:
+    fields = value if isinstance(value, dict) else {}
+    return all(_field_matches(part, fields.get(name, MISSING)) for name, part in pattern.items())
+
+
+def _field_matches(part: object, value: object) -> bool:
+    match part:
+        case dict():
+            return _object_matches(part, value)
+        case list():
+            return any(_entry_accepts(entry, value) for entry in part)
+    raise ValueError(f"a leaf of a filter is a list: {part!r}")
+
+
+def _entry_accepts(entry: object, value: object) -> bool:
+    if isinstance(entry, dict) and len(entry) != 1:
+        raise ValueError(f"not understood in a filter: {entry!r}")
+    match entry:
+        case {"exists": bool(wanted)}:
+            return (value is not MISSING) == wanted
+        case {"prefix": str(prefix)}:
+            return isinstance(value, str) and value.startswith(prefix)
+        case {"anything-but": list(values)}:
+            return value is not MISSING and value not in values
+        case str() | int() | float() | bool() | None:
+            return value is not MISSING and type(value) is type(entry) and value == entry
+    raise ValueError(f"not understood in a filter: {entry!r}")

@@ -1,0 +1,156 @@
+"""What each function may do: exactly what it does, on exactly the resources that it uses.
+
+Invariants:
+- each function has a role of its own, whose actions and resources are the sets below, no more and no less;
+- no wildcard but the ones named below, each with its reason;
+- no policy that AWS manages; the jobs' permissions come in one policy, which lies in "Your jobs";
+- a function is told of a resource only if it may use it.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.template.stack import FUNCTIONS, ROOT, Stack, as_list, grants, resource_label
+
+EXECUTOR = "ExecutorFunctionAliaslive"
+LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
+READ = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}
+TRANSACT = {"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}
+
+# The one place where the permissions stand a second time. An action that is not needed goes from both.
+EXPECTED = {
+    "SchedulerRole": {
+        "RunsTable": READ | TRANSACT,
+        "RunsTable/index/due": {"dynamodb:Query"},
+        "StepsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"},
+        EXECUTOR: {"lambda:InvokeFunction"},
+        "SchedulerLogGroup": LOG,
+    },
+    "DispatcherRole": {
+        "RunsTable.StreamArn": {
+            "dynamodb:DescribeStream",
+            "dynamodb:GetRecords",
+            "dynamodb:GetShardIterator",
+        },
+        "RunsTable/stream/*": {"dynamodb:ListStreams"},
+        EXECUTOR: {"lambda:InvokeFunction"},
+        "DispatchFailureQueue": {"sqs:SendMessage"},
+        "DispatcherLogGroup": LOG,
+    },
+    "ExecutorRole": {
+        "RunsTable": READ | TRANSACT,
+        "StepsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"},
+        "ExecutorFailureQueue": {"sqs:SendMessage"},
+        "ExecutorLogGroup": LOG,
+    },
+    "WatchdogRole": {
+        "RunsTable": READ | {"dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "RunsTable/index/due": {"dynamodb:Query"},
+        "NoticeTopic": {"sns:Publish"},
+        "WatchdogLogGroup": LOG,
+    },
+}
+
+# Sending is a put on the condition that it was not sent before.
+EXPECTED_OF_JOBS = {"OutboxTable": {"dynamodb:PutItem"}}
+
+WILDCARDS = {
+    "RunsTable/stream/*",  # ListStreams names no single stream
+}
+
+# Environment variables that name a resource: who is told of it may use it.
+TELLS = {"CRONCE_EXECUTOR": EXECUTOR, "CRONCE_TOPIC_ARN": "NoticeTopic", "OUTBOX_TABLE": "OutboxTable"}
+
+
+def role_of(function: str) -> str:
+    return function.replace("Function", "Role")
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_may_do_exactly_what_it_does(stack: Stack, function: str) -> None:
+    role = role_of(function)
+    assert resource_label(stack.properties(function)["Role"]) == role
+    assert stack.grants(role) == EXPECTED[role]
+
+
+def test_there_are_no_other_roles_and_policies(stack: Stack) -> None:
+    assert set(stack.of_type("AWS::IAM::Role")) == set(EXPECTED)
+    assert set(stack.of_type("AWS::IAM::ManagedPolicy")) == {"JobsPolicy"}
+    assert not stack.of_type("AWS::IAM::Policy")
+
+
+@pytest.mark.parametrize("role", EXPECTED)
+def test_only_lambda_may_take_a_role(stack: Stack, role: str) -> None:
+    assert stack.properties(role)["AssumeRolePolicyDocument"]["Statement"] == [
+        {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    ]
+
+
+def test_only_the_executor_has_one_more_policy_and_it_is_the_jobs_own(stack: Stack) -> None:
+    managed = {role: stack.properties(role).get("ManagedPolicyArns", []) for role in EXPECTED}
+    assert managed == {
+        "SchedulerRole": [],
+        "DispatcherRole": [],
+        "ExecutorRole": [{"Ref": "JobsPolicy"}],
+        "WatchdogRole": [],
+    }
+
+
+def test_the_sample_jobs_may_do_exactly_what_they_do(stack: Stack) -> None:
+    policy = stack.properties("JobsPolicy")["PolicyDocument"]
+    assert grants(policy["Statement"]) == EXPECTED_OF_JOBS
+
+
+def all_statements(stack: Stack) -> list[dict[str, Any]]:
+    jobs: list[dict[str, Any]] = stack.properties("JobsPolicy")["PolicyDocument"]["Statement"]
+    return [*jobs, *(statement for role in EXPECTED for statement in stack.statements(role))]
+
+
+def test_no_wildcard_but_those_that_aws_forces(stack: Stack) -> None:
+    statements = all_statements(stack)
+    assert not [
+        action for statement in statements for action in as_list(statement["Action"]) if "*" in action
+    ]
+    resources = {
+        resource_label(resource) for statement in statements for resource in as_list(statement["Resource"])
+    }
+    assert {resource for resource in resources if "*" in resource} == WILDCARDS
+
+
+@pytest.mark.parametrize("variable", TELLS)
+def test_a_resource_is_named_to_those_who_may_use_it_and_to_nobody_else(stack: Stack, variable: str) -> None:
+    told = {role_of(function) for function in FUNCTIONS if variable in stack.environment(function)}
+    allowed = {role for role, expected in EXPECTED.items() if TELLS[variable] in expected}
+    if TELLS[variable] in EXPECTED_OF_JOBS:
+        allowed.add("ExecutorRole")
+    assert told == allowed
+    values = {
+        resource_label(stack.environment(function)[variable])
+        for function in FUNCTIONS
+        if role_of(function) in told
+    }
+    assert values == {TELLS[variable]}
+
+
+def test_what_people_edit_lies_in_their_section() -> None:
+    source = (ROOT / "template.yaml").read_text()
+    start, end = source.index("# Your jobs: edit here."), source.index("# From here on: the machinery.")
+    section = source[start:end]
+    for name in ("JobsPolicy", "ExecutorFunction", "OutboxTable"):
+        assert f"\n  {name}:\n" in section
+    assert "\n  ExecutorRole:\n" not in section
+
+
+def test_only_alarms_of_this_account_may_publish_from_outside_and_only_over_tls(stack: Stack) -> None:
+    allow, deny = stack.properties("NoticeTopicPolicy")["PolicyDocument"]["Statement"]
+    assert (allow["Effect"], allow["Principal"]) == ("Allow", {"Service": "cloudwatch.amazonaws.com"})
+    assert allow["Action"] == "sns:Publish"
+    assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    assert allow["Condition"]["ArnLike"]["aws:SourceArn"]["Fn::Sub"].endswith(":${AWS::AccountId}:alarm:*")
+    assert (deny["Effect"], deny["Principal"], deny["Action"]) == ("Deny", "*", "sns:Publish")
+    assert deny["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_the_topic_is_not_under_a_key_that_shuts_alarms_out(stack: Stack) -> None:
+    assert "KmsMasterKeyId" not in stack.properties("NoticeTopic")
