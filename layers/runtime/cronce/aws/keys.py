@@ -74,9 +74,8 @@ def alert_key(scope: str) -> Item:
 
 
 def step_key(step: StepRecord) -> Item:
-    """A step or chunk. A '#' in a name is written as %23: `a#000000001` is no chunk of `a`."""
-    name = step.name.replace("%", "%25").replace("#", "%23")
-    return key(step.ref.id, f"{STEP}{name}" + ("" if step.chunk is None else f"#{step.chunk:09d}"))
+    """A step or chunk. No step's name holds a '#', so a name is no chunk of another."""
+    return key(step.ref.id, f"{STEP}{step.name}" + ("" if step.chunk is None else f"#{step.chunk:09d}"))
 
 
 def attempt_key(ref: RunRef, number: int) -> Item:

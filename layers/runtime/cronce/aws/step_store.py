@@ -7,10 +7,10 @@ from datetime import timedelta
 from cronce.aws.calls import Calls, Verdict
 from cronce.aws.items_step import read_attempt, read_step, step_item
 from cronce.aws.keys import ATTEMPT, STEP, run_key
-from cronce.aws.limits import ITEM_BYTES, SORT_KEY_BYTES, item_bytes
+from cronce.aws.limits import ITEM_BYTES, item_bytes
 from cronce.aws.run_changes import LIVE, live_values
 from cronce.aws.writes import ABSENT, check, put
-from cronce.core.errors import StepError, StepResultTooLargeError
+from cronce.core.errors import StepResultTooLargeError
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 
 
@@ -49,18 +49,12 @@ class DynamoStepStore:
 
         Raises:
             StepResultTooLargeError: the item would exceed what the store takes.
-            StepError: the step's name is too long for a key.
         """
         item = step_item(step, self._retention)
         size = item_bytes(item)
         if size > ITEM_BYTES:
             raise StepResultTooLargeError(
                 f"run {step.ref.id}: step {step.name!r}: {size} bytes, and an item takes {ITEM_BYTES}"
-            )
-        if len(item["sk"]["S"].encode()) > SORT_KEY_BYTES:
-            raise StepError(
-                f"run {step.ref.id}: step {step.name[:80]!r}...: the name is too long: "
-                f"a key takes {SORT_KEY_BYTES} bytes"
             )
         operation = f"record step {step.name!r} of {step.ref.id}"
         writes = [
