@@ -1,0 +1,324 @@
+"""The life of an alert.
+
+Invariants:
+- it lists the newest fifty times, oldest first, and counts all; finding the same again changes nothing;
+- a notice is owed from the write that opens or closes it until it is told, and to one publisher at a time;
+- it opens again for new trouble only, silently within an hour of closing;
+- it closes for the success of every listed time, or of a later scheduled one, and never before its opening
+was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cronce.core import alerting, ends, health
+from cronce.core.alerting import FIRST_REMINDER, RECOVERED, REMOVED, REOPEN_WITHIN, SENDING
+from cronce.core.alerts import SCHEDULER, TIMES_KEPT, Alert, Trouble, TroubledTime
+from cronce.core.health import Finding
+from cronce.core.records import RunRecord
+from cronce.core.run import Reason, RunStatus, Trigger
+from tests.contract.makers import JOB, MINUTE, NOW, failed, gap, pending, ref
+
+TICK = timedelta(milliseconds=1)
+
+
+def missed(minutes: int, job: str = JOB) -> Finding:
+    at = NOW + minutes * MINUTE
+    return Finding(
+        time=TroubledTime(scheduled_at=at, trouble=Trouble.MISSED, detail="never planned", job=job)
+    )
+
+
+def failure(minutes: int) -> Finding:
+    found = ends.end_to_tell(failed(ref(minutes)))
+    assert found is not None
+    return found
+
+
+def late_gap(first: int, count: int) -> Finding:
+    last = NOW + (first + count - 1) * MINUTE
+    found = ends.gap_to_tell(replace(gap(first, count=count), last=last))
+    assert found is not None
+    return found
+
+
+def changed(alert: Alert | None, findings: Sequence[Finding], minutes: float = 0) -> Alert:
+    after = alerting.with_findings(alert, JOB, findings, NOW + minutes * MINUTE)
+    assert after is not None
+    return after
+
+
+def opened(*findings: Finding) -> Alert:
+    """An open alert that was told."""
+    return alerting.told(changed(None, findings or [failure(0)]), NOW)
+
+
+def closed(*findings: Finding) -> Alert:
+    """A closed alert that was told."""
+    return alerting.told(alerting.closed(opened(*findings), RECOVERED, NOW), NOW)
+
+
+def minutes_of(alert: Alert) -> list[float]:
+    return [(time.scheduled_at - NOW) / MINUTE for time in alert.times]
+
+
+# --- listing ---
+
+
+def test_without_findings_nothing_opens() -> None:
+    assert alerting.with_findings(None, JOB, [], NOW) is None
+    assert alerting.with_findings(closed(), JOB, [], NOW) == closed()
+
+
+def test_it_keeps_the_newest_fifty_and_counts_all() -> None:
+    alert = changed(None, [missed(minutes) for minutes in reversed(range(120))])
+
+    assert minutes_of(alert) == list(range(70, 120))
+    assert alert.count == 120
+
+
+@given(st.lists(st.lists(st.integers(0, 90), max_size=30), max_size=12))
+def test_what_is_found_again_and_again_is_counted_once(patrols: list[list[int]]) -> None:
+    alert = opened(missed(0))
+    for found in patrols:
+        again = changed(alert, [missed(minutes) for minutes in found])
+        assert changed(again, [missed(minutes) for minutes in found]) is again
+        alert = again
+
+    every = sorted({0, *(minutes for found in patrols for minutes in found)})
+    assert minutes_of(alert) == every[-TIMES_KEPT:]
+    assert len(alert.times) <= alert.count <= len(every)
+    if len(every) <= TIMES_KEPT:
+        assert alert.count == len(every)
+
+
+def test_a_time_keeps_its_place_when_its_trouble_changes() -> None:
+    alert = changed(opened(missed(0), missed(1)), [failure(0)])
+
+    assert [time.trouble for time in alert.times] == [Trouble.FAILED, Trouble.MISSED]
+    assert alert.count == 2
+
+
+def test_i45_a_gap_takes_the_place_of_the_times_in_it_that_were_missed() -> None:
+    alert = changed(opened(*(missed(minutes) for minutes in range(5))), [late_gap(0, 10), missed(20)])
+
+    assert minutes_of(alert) == [0, 20]
+    assert alert.count == 11
+    assert changed(alert, [late_gap(0, 10)]) is alert
+
+
+def test_i45_a_gap_over_times_that_are_no_longer_listed_counts_them_once() -> None:
+    missed_times = [missed(minutes) for minutes in range(80)]
+
+    alert = changed(opened(*missed_times), [late_gap(0, 80)])
+
+    assert (minutes_of(alert), alert.count) == ([0], 80)
+
+
+def test_times_of_two_jobs_and_of_a_manual_run_at_one_instant_are_three() -> None:
+    by_hand = replace(missed(0), time=replace(missed(0).time, suffix="a1"))
+
+    assert opened(missed(0), missed(0, job="other"), by_hand).count == 3
+
+
+def test_the_newest_time_of_a_job_is_that_of_an_open_alert() -> None:
+    alert = opened(missed(3), missed(5), missed(9, job="other"))
+
+    assert alerting.newest_of(alert, JOB) == NOW + 5 * MINUTE
+    assert alerting.newest_of(alert, "third") is None
+    assert alerting.newest_of(alerting.closed(alert, RECOVERED, NOW), JOB) is None
+    assert alerting.newest_of(None, JOB) is None
+
+
+# --- owing and telling ---
+
+
+def test_an_alert_owes_its_opening_until_it_is_told() -> None:
+    alert = changed(None, [failure(0)])
+    assert alerting.owes_notice(alert, NOW)
+
+    told = alerting.told(alerting.sending(alert, NOW), NOW + MINUTE)
+
+    assert not alerting.owes_notice(told, NOW + timedelta(days=9))
+    assert (told.notified_at, told.sending_until) == (NOW + MINUTE, None)
+    assert told.due_at == NOW + MINUTE + FIRST_REMINDER, "an open alert stays in the index"
+
+
+def test_a_closed_alert_owes_its_end_and_then_leaves_the_index() -> None:
+    alert = alerting.closed(opened(), RECOVERED, NOW)
+    assert alerting.owes_notice(alert, NOW)
+    assert alert.forget_at is not None
+    assert alert.forget_at > NOW + timedelta(days=30), "no run stays unfinished for longer"
+
+    assert alerting.told(alert, NOW).due_at is None
+
+
+def test_i49_a_notice_is_published_by_one_at_a_time_and_again_when_that_one_is_gone() -> None:
+    alert = alerting.sending(changed(None, [failure(0)]), NOW)
+
+    assert not alerting.may_send(alert, NOW)
+    assert not alerting.may_send(alert, NOW + SENDING - TICK)
+    assert alerting.may_send(alert, NOW + SENDING)
+    assert alerting.may_send(alerting.not_told(alert), NOW)
+    assert timedelta(seconds=45) < SENDING < MINUTE, "longer than a patrol, over before the next one"
+
+
+# --- opening again ---
+
+
+def test_trouble_that_is_known_does_not_open_it_again() -> None:
+    was = closed(missed(0), failure(1))
+
+    for known in ([missed(0)], [failure(1)], [missed(1)]):
+        assert changed(was, known, minutes=1) is was
+
+
+def test_trouble_that_is_no_longer_listed_does_not_open_it_again() -> None:
+    was = closed(*(missed(minutes) for minutes in range(80)))
+
+    assert changed(was, [missed(5)], minutes=100) is was
+
+
+def test_a_missed_run_that_fails_in_the_end_opens_it_again() -> None:
+    again = changed(closed(missed(0)), [failure(0)], minutes=1)
+
+    assert again.is_open
+    assert again.count == 1
+
+
+def test_new_trouble_within_the_hour_opens_it_silently_and_is_told_if_it_lasts() -> None:
+    again = changed(closed(), [failure(5)], minutes=60)
+    now = NOW + REOPEN_WITHIN
+
+    assert again.is_open
+    assert (again.since, again.count, again.forget_at, again.closed_because) == (NOW, 2, None, None)
+    assert not alerting.owes_notice(again, now + FIRST_REMINDER - TICK)
+    assert alerting.owes_notice(again, now + FIRST_REMINDER)
+    over = alerting.closed(again, RECOVERED, now + MINUTE)
+    assert not alerting.owes_notice(over, now + timedelta(days=9)), "nobody was told that it was open again"
+    assert over.due_at is None
+
+
+def test_new_trouble_after_the_hour_is_a_new_alert() -> None:
+    was = closed()
+    now = NOW + REOPEN_WITHIN + TICK
+
+    again = alerting.with_findings(was, JOB, [failure(5)], now)
+
+    assert again is not None
+    assert (again.since, again.count, again.reminders, again.rev) == (now, 1, 0, was.rev)
+    assert alerting.owes_notice(again, now)
+
+
+def test_if_nobody_was_told_of_the_end_the_alert_was_open_all_the_time() -> None:
+    untold = alerting.closed(opened(), RECOVERED, NOW)
+
+    again = changed(untold, [failure(5)], minutes=300)
+
+    assert (again.is_open, again.count, again.since) == (True, 2, NOW)
+    assert not alerting.owes_notice(again, NOW + timedelta(days=9))
+
+
+def test_if_somebody_may_have_been_told_of_the_end_it_is_opened_again() -> None:
+    perhaps_told = alerting.sending(alerting.closed(opened(), RECOVERED, NOW), NOW)
+
+    again = changed(perhaps_told, [failure(5)], minutes=1)
+
+    assert alerting.owes_notice(again, NOW + MINUTE + FIRST_REMINDER)
+
+
+# --- closing ---
+
+
+def test_an_alert_does_not_close_before_its_opening_was_told() -> None:
+    assert not alerting.may_close(changed(None, [failure(0)]), NOW)
+    assert alerting.may_close(opened(), NOW)
+    assert not alerting.may_close(closed(), NOW)
+
+
+def good(run: RunRecord, minutes: float = 30) -> RunRecord:
+    return replace(run, status=RunStatus.SUCCEEDED, reason=None, notice=None, ended_at=NOW + minutes * MINUTE)
+
+
+def settled(alert: Alert, listed: Sequence[RunRecord] = (), later: Sequence[RunRecord] = ()) -> bool:
+    return alerting.is_settled(alert, {run.ref: run for run in listed}, later)
+
+
+def test_it_is_settled_when_every_listed_time_has_succeeded() -> None:
+    alert = opened(missed(0), missed(1))
+
+    assert settled(alert, [good(pending(ref(0))), good(pending(ref(1)))])
+    assert not settled(alert, [good(pending(ref(0)))])
+    assert not settled(alert, [good(pending(ref(0))), pending(ref(1))])
+    assert not settled(alert)
+
+
+@pytest.mark.parametrize(
+    "status, reason, is_good",
+    [
+        (RunStatus.CANCELLED, Reason.OPERATOR, True),
+        (RunStatus.SKIPPED, Reason.EXCLUDED, True),
+        (RunStatus.SKIPPED, Reason.SAME_LOCAL_TIME, True),
+        (RunStatus.SKIPPED, Reason.SUPERSEDED, False),
+        (RunStatus.SKIPPED, Reason.LATE, False),
+        (RunStatus.FAILED, Reason.ERROR, False),
+        (RunStatus.WAITING, Reason.BACKOFF, False),
+    ],
+)
+def test_a_listed_time_that_was_not_meant_to_run_is_settled(
+    status: RunStatus, reason: Reason, is_good: bool
+) -> None:
+    assert settled(opened(missed(0)), [pending(ref(0), status=status, reason=reason)]) is is_good
+
+
+def test_it_is_settled_by_a_later_scheduled_success() -> None:
+    alert = opened(failure(0), failure(5))
+
+    assert settled(alert, [failed(ref(0)), failed(ref(5))], [good(pending(ref(6)))])
+    assert not settled(alert, [failed(ref(0)), failed(ref(5))], [good(pending(ref(5)))])
+    assert not settled(alert, [], [pending(ref(6))])
+    assert not settled(alert, [], [good(pending(ref(6), trigger=Trigger.MANUAL))])
+    assert not settled(alert, [], [good(pending(ref(6), trigger=Trigger.BACKFILL))])
+
+
+def test_a_success_from_before_the_failure_does_not_settle_it() -> None:
+    alert = opened(failure(0))
+    failure_of_a_backfill = failed(ref(0), ended_at=NOW + 60 * MINUTE, trigger=Trigger.BACKFILL)
+
+    assert not settled(alert, [failure_of_a_backfill], [good(pending(ref(5)), minutes=59)])
+    assert settled(alert, [failure_of_a_backfill], [good(pending(ref(5)), minutes=60)])
+
+
+def test_i43_nothing_settles_a_failed_one_off() -> None:
+    assert not settled(opened(failure(0)), [failed(ref(0))], [])
+
+
+def test_a_manual_run_is_settled_by_its_own_success() -> None:
+    by_hand = ref(0, suffix="a1")
+    found = ends.end_to_tell(failed(by_hand))
+    assert found is not None
+
+    assert settled(opened(found), [good(pending(by_hand))])
+    assert not settled(opened(found), [good(pending(ref(0)))])
+
+
+def test_what_an_alert_lists_is_what_the_gauges_count() -> None:
+    alert = opened(missed(0), failure(1))
+
+    assert alerting.lists_any(alert, Trouble.MISSED)
+    assert alerting.lists_any(alert, Trouble.LATE, Trouble.FAILED)
+    assert not alerting.lists_any(alert, Trouble.LATE, Trouble.OVERLAP)
+    assert not alerting.lists_any(opened(health.silence(NOW)), Trouble.MISSED, Trouble.FAILED)
+
+
+def test_a_removed_job_and_the_schedulers_alert_close_like_any_other() -> None:
+    for scope in (JOB, SCHEDULER):
+        alert = alerting.closed(replace(opened(), scope=scope), REMOVED, NOW)
+        assert (alert.closed_at, alert.closed_because, alert.scope) == (NOW, REMOVED, scope)
