@@ -275,4 +275,8 @@ def _call(job: Job, run: Run) -> BaseException | None:
 
 def _text(error: BaseException) -> str:
     """`ValueError: what it says`; safe with exceptions that cannot say it."""
-    return "".join(traceback.format_exception_only(error)).strip()
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - the author's own `__str__`
+        said = "(it cannot be printed)"
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
