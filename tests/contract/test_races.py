@@ -7,12 +7,15 @@ Invariants:
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
+
+import pytest
 
 from cronce.core.changes import Guard, RunChange
 from cronce.core.lease import Grant
@@ -41,6 +44,15 @@ THREADS = 16
 TRIES = 1_000
 """More than sixteen threads that each win once can lose: a broken store shall not go on for ever."""
 T = TypeVar("T")
+
+
+@pytest.fixture(autouse=True)
+def hurried_threads() -> Iterator[None]:
+    """Threads take turns a thousand times as often as usual, so that a missing lock shows."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(usual / 1000)
+    yield
+    sys.setswitchinterval(usual)
 
 
 def at_once(work: Callable[[int], T]) -> list[T]:

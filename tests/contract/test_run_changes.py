@@ -194,6 +194,51 @@ def test_two_sweepers_that_move_a_run_alike_are_both_right(backend: Backend) -> 
     assert stored(backend, RUN).dispatches == 1
 
 
+def test_two_different_changes_of_one_revision_are_not_taken_for_each_other(backend: Backend) -> None:
+    seen = born(backend, pending(RUN))
+    swept = replace(seen, dispatch=Dispatch.SWEEP, dispatches=1, due_at=NOW + 4 * MINUTE)
+    assert backend.runs.apply(RunChange(before=seen, after=swept, guard=Guard.SEEN)) is Applied.DONE
+
+    touched = RunChange(before=seen, after=replace(seen, touched=True), guard=Guard.SEEN)
+    assert backend.runs.apply(touched) is Applied.RUN_MOVED
+    assert stored(backend, RUN) == replace(swept, rev=2)
+
+
+def test_a_renewal_is_not_taken_for_the_stop_request_that_it_overtook(backend: Backend) -> None:
+    claimed = running(RUN)
+    backend.place(claimed)
+    assert backend.runs.renew(claimed, NOW + 2 * MINUTE)
+
+    asked = RunChange(before=claimed, after=replace(claimed, cancel_requested=True), guard=Guard.SEEN)
+    assert backend.runs.apply(asked) is Applied.RUN_MOVED
+    assert not stored(backend, RUN).cancel_requested
+
+
+def test_a_claim_whose_reply_was_lost_is_recognised_although_a_stop_was_requested_since(
+    backend: Backend,
+) -> None:
+    claim = claim_of(born(backend, pending(RUN)), token=7)
+    assert backend.runs.apply(claim) is Applied.DONE
+    claimed = stored(backend, RUN)
+    asked = RunChange(before=claimed, after=replace(claimed, cancel_requested=True), guard=Guard.SEEN)
+    assert backend.runs.apply(asked) is Applied.DONE
+
+    assert backend.runs.apply(claim) is Applied.DONE
+    assert stored(backend, RUN).rev == 3
+
+
+def test_instants_are_cut_to_milliseconds_and_a_lost_reply_is_recognised_all_the_same(
+    backend: Backend,
+) -> None:
+    seen = born(backend, pending(RUN, created_at=NOW + timedelta(microseconds=1001)))
+    assert seen.created_at == NOW + timedelta(milliseconds=1)
+    later = replace(seen, due_at=NOW + timedelta(microseconds=2999))
+    change = RunChange(before=seen, after=later, guard=Guard.SEEN)
+
+    assert [backend.runs.apply(change) for _ in range(2)] == [Applied.DONE, Applied.DONE]
+    assert stored(backend, RUN) == replace(later, due_at=NOW + timedelta(milliseconds=2), rev=2)
+
+
 def test_a_stop_request_set_meanwhile_survives_the_workers_own_write(backend: Backend) -> None:
     claimed = running(RUN)
     backend.place(claimed)

@@ -13,11 +13,12 @@ the same transaction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cronce.core.errors import StoreError
+from cronce.core.instants import to_text
 from cronce.core.records import AttemptRecord, RunRecord, Slots
 from cronce.core.run import RunStatus, transition_problem
 
@@ -69,17 +70,34 @@ class RunChange:
     def wrote(self, stored: RunRecord | None) -> bool:
         """Whether the stored record is this very change, written before although the reply was lost.
 
-        It is recognised on the record itself: a claim and a worker's writes by owner and token, which no other worker
-        has; other moves by `rev` and state, where it does not matter which of two equal writers did it.
+        It is recognised on the record itself: a claim and a worker's last write by owner and token, which no
+        other worker has; other moves by `rev` and by all that they write, where it does not matter which of two
+        equal writers did it. State alone would not do: a renewal leaves the state that a stop request leaves.
         """
         if stored is None or (stored.status, stored.reason) != (self.after.status, self.after.reason):
             return False
-        if self.guard is Guard.BORN:
-            return stored == replace(self.after, rev=stored.rev) and stored.rev == 1
+        if self.before is None:
+            return stored.rev == 1 and self._wrote_all_fields(stored)
         mine = stored.fencing_token == self.after.fencing_token and stored.owner == self.after.owner
+        if self.after.owner is not None and self.before.owner is None:
+            return mine
         if self.guard is Guard.LIVE and self.after.owner is None:
             return mine and stored.last_owner == self.after.last_owner
-        return mine and self.before is not None and stored.rev == self.before.rev + 1
+        return mine and stored.rev == self.before.rev + 1 and self._wrote_all_fields(stored)
+
+    def _wrote_all_fields(self, stored: RunRecord) -> bool:
+        """Whether every field that the change writes is stored as the change writes it."""
+        for name in (field.name for field in fields(RunRecord) if field.name != "rev"):
+            wanted = getattr(self.after, name)
+            written = self.before is None or getattr(self.before, name) != wanted
+            if written and _as_stored(getattr(stored, name)) != _as_stored(wanted):
+                return False
+        return True
+
+
+def _as_stored(value: object) -> object:
+    """Instants are stored in whole milliseconds."""
+    return to_text(value) if isinstance(value, datetime) else value
 
 
 def check_transition(before: RunRecord | None, after: RunRecord) -> None:

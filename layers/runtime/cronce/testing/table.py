@@ -13,9 +13,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from cronce.core.alerts import Alert
 from cronce.core.errors import UnreadableItemError
@@ -128,8 +128,9 @@ class MemoryTable:
         return key in self._rows
 
     def put(self, key: Key, item: Item) -> None:
-        """Store an item; its place in the index follows from it."""
-        self.store(key, Row(item=item, entry=entry_of(key, item)))
+        """Store an item; its place in the index follows from it. Instants are cut to whole milliseconds."""
+        kept = in_milliseconds(item)
+        self.store(key, Row(item=kept, entry=entry_of(key, kept)))
 
     def store(self, key: Key, row: Row) -> None:
         """Store an item with a place of its own."""
@@ -199,6 +200,16 @@ def entry_of(key: Key, item: Item) -> DueEntry | None:
         status=item.status.value if isinstance(item, RunRecord) else None,
         expect_by=item.expect_by if isinstance(item, RunRecord | JobState) else None,
     )
+
+
+def in_milliseconds(item: Item) -> Item:
+    """The item with its instants as the real store keeps them."""
+    cut: dict[str, Any] = {}
+    for field in fields(item):
+        value = getattr(item, field.name)
+        if isinstance(value, datetime) and value.microsecond % 1000:
+            cut[field.name] = value.replace(microsecond=value.microsecond // 1000 * 1000)
+    return replace(item, **cut) if cut else item
 
 
 def set_aside(row: Row, due_at: datetime) -> Row:
