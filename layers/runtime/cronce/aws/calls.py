@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from botocore.parsers import ResponseParserError
 
 from cronce.aws.attributes import Item, place
-from cronce.aws.errors import RefusedError
+from cronce.aws.errors import BrokenAnswerError, RefusedError
 from cronce.aws.limits import BATCH_READ, check_transaction, check_write
 from cronce.aws.writes import Kind, Write, names_in
 from cronce.core.errors import StoreError
@@ -231,7 +231,7 @@ def _called(operation: str, method: Callable[..., Any], **arguments: Any) -> Map
         raise _from_answer(operation, error) from error
     except ParamValidationError as error:
         raise RefusedError(f"{operation}: {error}") from error
-    except (BotoCoreError, ResponseParserError) as error:
+    except (BotoCoreError, ResponseParserError, BrokenAnswerError) as error:
         raise StoreError(f"{operation}: {type(error).__name__}: {error}") from error
     return answer
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
+from zlib import crc32
 
 from botocore.config import Config
 from botocore.session import get_session
 
+from cronce.aws.errors import BrokenAnswerError
 from cronce.core.ports import Clock
 
 if TYPE_CHECKING:
@@ -46,7 +48,11 @@ def make_client(
         tcp_keepalive=True,
     )
     # botocore without boto3 starts about 30 ms sooner.
-    return cast("DynamoDBClient", get_session().create_client("dynamodb", config=config, **client_arguments))
+    client = cast(
+        "DynamoDBClient", get_session().create_client("dynamodb", config=config, **client_arguments)
+    )
+    client.meta.events.register("after-call.dynamodb", _refuse_broken_answer)
+    return client
 
 
 class AnswerClock:
@@ -84,3 +90,25 @@ def _skew(store: datetime, own: datetime) -> timedelta:
     if own < store:
         return store - own
     return min(store + DATE_STEP - own, timedelta(0))
+
+
+def _refuse_broken_answer(http_response: Any, **_: object) -> None:
+    """Refuse a success whose body was cut short or is no JSON.
+
+    The SDK takes such a body for an empty answer: a record that is there would read as absent, and a finished
+    step would be executed again. It tries again while the checksum is wrong, and then lets the last answer
+    pass.
+
+    Raises:
+        BrokenAnswerError: the body is not what the store sent.
+    """
+    body, headers = http_response.content, http_response.headers
+    length, checksum = headers.get("content-length"), headers.get("x-amz-crc32")
+    if http_response.status_code >= 300:
+        return  # an error, whatever it says
+    if length is not None and int(length) != len(body):
+        raise BrokenAnswerError(f"the answer has {len(body)} bytes of {length}")
+    if checksum is not None and int(checksum) != crc32(body):
+        raise BrokenAnswerError("the answer does not have the checksum that it names")
+    if not (body.startswith(b"{") and body.endswith(b"}")):
+        raise BrokenAnswerError(f"the answer is no JSON: {body[:40]!r}")

@@ -7,3 +7,7 @@ from cronce.core.errors import StoreError
 
 class RefusedError(StoreError):
     """The store refuses this very request, or would: sending it again does not help."""
+
+
+class BrokenAnswerError(StoreError):
+    """An answer arrived that is not whole. What it answers may have been done or not."""
