@@ -1,0 +1,61 @@
+"""Scheduled jobs that are accounted for exactly once and resume where they stopped.
+
+What a job's module needs is here, and nothing else. Importing it loads no AWS library and does nothing.
+
+Example:
+    >>> from cronce import Cron, Run, job
+    >>> @job("nightly", schedule=Cron("0 2 * * *", tz="Europe/Berlin"), grace="30m")
+    ... def nightly(run: Run) -> None:
+    ...     run.step("work", print, "working")
+"""
+
+from cronce.core.errors import (
+    Cancelled,
+    ClaimLost,
+    CronceError,
+    DefinitionError,
+    DuplicateJobError,
+    DuplicateStepError,
+    OutOfTime,
+    PermanentError,
+    RetryAfter,
+    StepError,
+    StepResultNotSerializableError,
+    StepResultTooLargeError,
+    StepUncertainError,
+    StopSignal,
+)
+from cronce.core.job import CatchUp, Job, Overlap, job
+from cronce.core.retry import Retry
+from cronce.core.run import Trigger
+from cronce.core.schedule import At, Cron, DstGap, DstRepeat, Every
+from cronce.engine.run_handle import Run
+
+__all__ = [
+    "At",
+    "Cancelled",
+    "CatchUp",
+    "ClaimLost",
+    "Cron",
+    "CronceError",
+    "DefinitionError",
+    "DstGap",
+    "DstRepeat",
+    "DuplicateJobError",
+    "DuplicateStepError",
+    "Every",
+    "Job",
+    "OutOfTime",
+    "Overlap",
+    "PermanentError",
+    "Retry",
+    "RetryAfter",
+    "Run",
+    "StepError",
+    "StepResultNotSerializableError",
+    "StepResultTooLargeError",
+    "StepUncertainError",
+    "StopSignal",
+    "Trigger",
+    "job",
+]
