@@ -83,6 +83,7 @@ def test_a_fixed_name_is_found(stack: Stack) -> None:
         r"\b\d{12}\b",
         r"amazonaws\.com\.cn",
     ],
+    ids=["partition", "Region", "account", "domain"],
 )
 def test_no_region_partition_or_account_is_written_down(fixed: str) -> None:
     assert not re.findall(fixed, (ROOT / "template.yaml").read_text())
