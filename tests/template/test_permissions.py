@@ -23,7 +23,7 @@ EXPECTED = {
     "SchedulerRole": {
         "RunsTable": READ | TRANSACT,
         "RunsTable/index/due": {"dynamodb:Query"},
-        "StepsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"},
+        "StepsTable": {"dynamodb:PutItem"},
         EXECUTOR: {"lambda:InvokeFunction"},
         "SchedulerLogGroup": LOG,
     },
@@ -40,7 +40,7 @@ EXPECTED = {
     },
     "ExecutorRole": {
         "RunsTable": READ | TRANSACT,
-        "StepsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"},
+        "StepsTable": {"dynamodb:PutItem", "dynamodb:Query"},
         "ExecutorFailureQueue": {"sqs:SendMessage"},
         "ExecutorLogGroup": LOG,
     },
