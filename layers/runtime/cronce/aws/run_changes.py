@@ -120,13 +120,13 @@ def _marker_writes(table: str, before: RunRecord | None, after: RunRecord) -> li
 def _wrote(change: RunChange, item: Mapping[str, Any] | None) -> bool:
     """Whether the record on which the guard failed is this very change, written before with the reply lost.
 
-    A worker's is known by owner and token. Any other only by all that it wrote: two who judged one record
-    may write different things, and who is told that it was done must find it there.
+    The record is compared as it is stored too: `forget_at` is kept in whole seconds. One that cannot be read is
+    nobody's own write.
     """
     try:
         stored = read_run(item) if item else None
     except UnreadableItemError:
         return False
-    if change.guard is Guard.LIVE or change.after.owner:
-        return change.wrote(stored)
-    return item == run_item(change.after, change.before.rev + 1 if change.before else 1)
+    return change.wrote(stored) or item == run_item(
+        change.after, change.before.rev + 1 if change.before else 1
+    )

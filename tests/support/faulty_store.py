@@ -1,0 +1,88 @@
+"""A store in which every port call succeeds, and what a test may let go wrong in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from botocore.exceptions import ClientError, ConnectionClosedError
+
+from cronce.testing import ManualClock
+from tests.support.moto_backend import MotoBackend, moto
+from tests.support.moto_engine import STEPS, Fault, Proceed
+from tests.support.port_calls import CALLS, fill
+
+Stored = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undisturbed:
+    """What a port call does when nothing goes wrong: its answer, and what is stored then."""
+
+    answer: Any
+    stored: Stored
+
+
+def everything(store: MotoBackend) -> Stored:
+    """All items of both tables, without the mark that tells two equal alerts apart."""
+    items = [*store.engine.items(), *store.engine.items(STEPS)]
+    return [{name: value for name, value in item.items() if name != "written_by"} for item in items]
+
+
+def undisturbed(name: str) -> Undisturbed:
+    """What a call does when nothing goes wrong. Not to be asked while another store is up."""
+    with moto(ManualClock()) as backend:
+        fill(backend)
+        answer = CALLS[name].make(backend)
+        return Undisturbed(answer=answer, stored=everything(backend))
+
+
+@contextmanager
+def filled_store() -> Iterator[MotoBackend]:
+    """A store in which every call succeeds."""
+    with moto(ManualClock()) as backend:
+        fill(backend)
+        yield backend
+
+
+def conflict(operation: str, codes: Sequence[str] = ("TransactionConflict", "None")) -> ClientError:
+    """What DynamoDB says of a write that met another one."""
+    if operation != "TransactWriteItems":
+        return ClientError({"Error": {"Code": "TransactionConflictException", "Message": ""}}, operation)
+    reasons = [{"Code": code} for code in codes]
+    error: Any = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
+    return ClientError(error, operation)
+
+
+def executed_twice(_operation: str, proceed: Proceed) -> Any:
+    """The reply is lost, and the SDK sends the request once more."""
+    proceed()
+    return proceed()
+
+
+def reply_lost_once() -> Fault:
+    """The first reply is lost for good."""
+    first = iter([True])
+
+    def fault(_operation: str, proceed: Proceed) -> Any:
+        answer = proceed()
+        if next(first, False):
+            raise ConnectionClosedError(endpoint_url="https://store")
+        return answer
+
+    return fault
+
+
+def conflicts(times: int) -> Fault:
+    """So many calls meet another transaction."""
+    seen = count(1)
+
+    def fault(operation: str, proceed: Proceed) -> Any:
+        if next(seen) <= times:
+            raise conflict(operation)
+        return proceed()
+
+    return fault
