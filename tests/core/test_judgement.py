@@ -1,7 +1,7 @@
 """What a run meets at its claim.
 
 Invariants:
-- the policies of lateness are applied again at a first claim, and to nothing that has begun or that a person touched;
+- the policies of lateness are applied again at a first claim, to nothing that has begun or a person touched;
 - nothing is dropped as late or superseded before it is later than five minutes and than the job's grace;
 - overlap judges on-time runs only; everything else waits in order.
 """

@@ -9,7 +9,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+import pytest
+
 from cronce.core.claim import RENEW_EVERY, Invocation
+from cronce.core.errors import ClaimLost, StopSignal
 from cronce.core.job import Job, job
 from cronce.core.jobstate import JobState
 from cronce.core.records import RunRecord, RunRef, Slots
@@ -22,7 +25,7 @@ from cronce.engine.job_loader import LoadProblem
 from cronce.engine.ledger import Ledger
 from cronce.engine.run_handle import Run
 from cronce.engine.sweep import Sweep, SweepReport
-from cronce.testing import ManualClock, MemoryInvoker, MemoryStore, RecordingTelemetry, job_key
+from cronce.testing import ManualClock, Marker, MemoryInvoker, MemoryStore, RecordingTelemetry, job_key
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -33,6 +36,7 @@ RETENTION = 400 * DAY
 LONG = 15 * MINUTE
 HOURLY = Cron("0 * * * *")
 NAME = "menu"
+NO_SLOTS = Slots()
 
 
 class HandRenewal:
@@ -90,7 +94,7 @@ class World:
         *,
         schedule: Schedule = HOURLY,
         planned_to: datetime = NOON,
-        slots: Slots = Slots(),
+        slots: Slots = NO_SLOTS,
         **options: Any,
     ) -> Job:
         """Deploy a job, planned up to an instant; deployed once more, it keeps its slots."""
@@ -140,8 +144,6 @@ class World:
         """Store a run behind others, with its marker, as a planner does in one transaction."""
         waits = {"status": RunStatus.WAITING, "reason": Reason.QUEUED, "dispatch": None, "expect_by": None}
         run = self.record(at, name, **{**waits, "due_at": self.clock.now() + 10 * MINUTE, **values})
-        from cronce.testing import Marker  # noqa: PLC0415
-
         self.store.place(run, Marker(ref=run.ref))
         slots = self.slots(name)
         self.set_slots(replace(slots, queued=slots.queued + 1), name)
@@ -218,3 +220,43 @@ class World:
 
     def minutes(self, number: int, *, stream: bool = True) -> list[Execution]:
         return [one for _ in range(number) for one in self.minute(stream=stream)]
+
+
+class Killed(BaseException):
+    """The process is gone: nothing after this instant happens in it."""
+
+
+def dead(call: str, when: str) -> None:
+    """The store hook of a dead process."""
+    raise Killed
+
+
+def kill(world: World, ref: RunRef) -> None:
+    """A worker claims the run and dies at once."""
+
+    def dies(run: Run) -> None:
+        world.store.on_call(dead)
+        raise Killed
+
+    known = world.job_of(ref.job)
+    assert known is not None
+    world.loaded[ref.job] = replace(known, function=dies)
+    with pytest.raises(Killed):
+        world.execute(ref)
+    world.store.on_call(None)
+    world.loaded[ref.job] = known
+
+
+def no_more(run: Run, kind: type[StopSignal] = ClaimLost) -> None:
+    """Whatever is called on it, the handle raises the same signal."""
+    for _ in range(3):
+        with pytest.raises(kind):
+            run.step("late", pytest.fail, "it must not be executed")
+        with pytest.raises(kind):
+            run.each("late", [1], pytest.fail)
+
+
+def ask_to_cancel(world: World, ref: RunRef) -> None:
+    """What an operator's command writes while the run is RUNNING."""
+    run = world.run(ref)
+    world.store.place(replace(run, cancel_requested=True, rev=run.rev + 1))

@@ -1,7 +1,7 @@
 """Runs that take longer than one invocation.
 
 Invariants:
-- a run whose invocation is nearly over goes on in the next one, from its last finished step, in the same attempt;
+- a run whose invocation is nearly over goes on in the next one, from its last finished step, same attempt;
 - the next slice is dispatched from the record, and keeps the run's slot;
 - a slice that recorded nothing new is a failed attempt: no endless loop.
 """
@@ -17,7 +17,7 @@ from cronce.core.errors import OutOfTime
 from cronce.core.run import Dispatch, Reason, RunStatus
 from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
-from tests.scenarios.run_world import HOUR, MINUTE, SECOND, World
+from tests.scenarios.run_world import HOUR, MINUTE, SECOND, Killed, World, dead
 
 
 @pytest.fixture
@@ -94,9 +94,6 @@ def test_i31_a_reserve_larger_than_the_invocation_ends_after_the_attempts(world:
 def test_p52_a_run_of_three_hours_is_taken_over_soon_after_a_crash_and_never_while_renewed(
     world: World,
 ) -> None:
-    class Crash(BaseException):
-        pass
-
     done: list[int] = []
 
     def send(item: int) -> None:
@@ -105,11 +102,8 @@ def test_p52_a_run_of_three_hours_is_taken_over_soon_after_a_crash_and_never_whi
             assert world.sweep().lost == 0
         done.append(item)
         if done == [0, 1, 2, 3, 4]:
-            world.store.on_call(crashed)
-            raise Crash
-
-    def crashed(call: str, when: str) -> None:
-        raise Crash
+            world.store.on_call(dead)
+            raise Killed
 
     world.reserve = 16 * MINUTE
     world.declare(lambda run: run.each("part", range(12), send), timeout="4h")
@@ -117,12 +111,13 @@ def test_p52_a_run_of_three_hours_is_taken_over_soon_after_a_crash_and_never_whi
     for _ in range(2):
         world.deliver(45 * MINUTE)
     world.dispatcher.dispatch([("1", one) for one in world.store.drain_stream()])
-    with pytest.raises(Crash):
+    with pytest.raises(Killed):
         world.execute(world.invoker.drain()[0], 45 * MINUTE)
     world.store.on_call(None)
     at = world.clock.now()
-    world.minutes(2)
-    assert world.run(ref).status is RunStatus.WAITING
+    while world.run(ref).status is RunStatus.RUNNING:
+        world.clock.advance(MINUTE)
+        world.sweep()
     assert world.clock.now() - at < timedelta(minutes=3)
     while not world.run(ref).status.is_final:
         world.minute(45 * MINUTE)

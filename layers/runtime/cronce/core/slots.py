@@ -36,9 +36,14 @@ class RunPolicy:
 UNKNOWN = RunPolicy(concurrency=1, retry=Retry())
 
 
+def has_free(held: Collection[str], policy: RunPolicy) -> bool:
+    """Whether a slot is free for a queued run."""
+    return policy.concurrency is None or len(held) < policy.concurrency
+
+
 def has_place(held: Collection[str], run_id: str, policy: RunPolicy) -> bool:
-    """Whether a run may go on or start: it holds a slot already, or one is free."""
-    return policy.concurrency is None or run_id in held or len(held) < policy.concurrency
+    """Whether a run may start: it holds a slot already, or one is free."""
+    return run_id in held or has_free(held, policy)
 
 
 def taken(slots: Slots, held: Collection[str], run_id: str) -> Slots:

@@ -23,17 +23,17 @@ from enum import StrEnum
 
 from cronce.core import judgement, moves, slots
 from cronce.core.changes import Guard, RunChange, SlotsChange
-from cronce.core.claim import Invocation, is_expired
-from cronce.core.errors import UnreadableItemError
+from cronce.core.claim import Invocation
 from cronce.core.job import Job
 from cronce.core.jobstate import JobState
 from cronce.core.judgement import FullSlots
 from cronce.core.lease import agreed_now
 from cronce.core.ports import Applied, StoreClock
-from cronce.core.records import RunRecord, RunRef
+from cronce.core.records import RunRecord
 from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import RunPolicy
 from cronce.engine.ledger import Ledger
+from cronce.engine.slot_holders import holders
 
 
 class Entry(StrEnum):
@@ -124,10 +124,11 @@ class Claims:
             state = self.ledger.job_state(run.ref.job)
             if state is None:
                 return None
-            held = self._held(state, policy, run.ref.id, now)
+            full = not slots.has_free(state.slots.held, policy)
+            held = holders(self.ledger, state.slots.held, policy, now) if full else state.slots.held
             if held is None:
                 continue
-            if not slots.has_place(held, run.ref.id, policy):
+            if not slots.has_free(held, policy):
                 return None
             first = self.ledger.first_queued(run.ref.job) or run
             keeps = held if policy.concurrency is None else {*held, first.ref.id}
@@ -164,7 +165,8 @@ class Claims:
         if job.concurrency is None:
             token = self.ledger.jobs.next_token(job.name)
             return None if token is None else self._start(candidate, token, now)
-        held = self._held(state, candidate.policy, run.ref.id, now)
+        full = not slots.has_place(state.slots.held, run.ref.id, candidate.policy)
+        held = holders(self.ledger, state.slots.held, candidate.policy, now) if full else state.slots.held
         if held is None:
             return None
         if slots.has_place(held, run.ref.id, candidate.policy):
@@ -191,35 +193,3 @@ class Claims:
         run = candidate.run
         after = moves.claimed(run, candidate.invocation, token, now)
         return RunChange(before=run, after=after, guard=Guard.SEEN, attempt=moves.past_attempt(run))
-
-    def _held(self, state: JobState, policy: RunPolicy, run_id: str, now: datetime) -> frozenset[str] | None:
-        """The runs that hold a slot; looked at one by one if there is no place. None: read again."""
-        held = state.slots.held
-        if slots.has_place(held, run_id, policy):
-            return held
-        refs = {ref.id: ref for ref in map(_parsed, held) if ref}
-        found = self.ledger.runs.get_many(list(refs.values()))
-        moved = [
-            self.ledger.lose(run, policy, now) is Applied.DONE
-            for run in found.values()
-            if run.status is RunStatus.RUNNING and is_expired(run, now)
-        ]
-        if any(moved):
-            return None
-        return frozenset(run_id for run_id, ref in refs.items() if self._occupies(ref, found.get(ref)))
-
-    def _occupies(self, ref: RunRef, run: RunRecord | None) -> bool:
-        """Whether a holder still needs its slot: also one whose record cannot be read just now."""
-        try:
-            run = run or self.ledger.runs.get(ref)
-        except UnreadableItemError:
-            return True
-        return run is not None and not run.status.is_final
-
-
-def _parsed(run_id: str) -> RunRef | None:
-    """The run that a slot names; a slot that names none (edited by hand) belongs to nobody."""
-    try:
-        return RunRef.parse(run_id)
-    except ValueError:
-        return None

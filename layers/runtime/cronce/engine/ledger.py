@@ -140,7 +140,7 @@ class Ledger:
             return change
         after = slots.left(state.slots, run.ref.id, was_queued=before is not None and before.is_queued)
         handed: tuple[RunRecord, RunRecord] | None = None
-        if wake and after.queued and slots.has_place(after.held, run.ref.id, policy):
+        if wake and after.queued and slots.has_free(after.held, policy):
             first = self.first_queued(run.ref.job)
             if first is None:
                 after = replace(after, queued=0)  # it counted markers that are not there

@@ -1,0 +1,112 @@
+"""Runs that are not, or not yet, to start.
+
+Invariants:
+- a run whose job is not deployed or does not import waits a quarter of an hour, and spends no attempt;
+- a run or job item that is missing or cannot be read stops nobody else, and is counted;
+- the policies of lateness hold at the claim.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from cronce.core.run import Notice, Reason, RunStatus
+from cronce.engine.executor import Outcome
+from cronce.engine.job_loader import LoadProblem
+from cronce.engine.metrics import ITEMS_UNREADABLE
+from cronce.testing import job_key, run_key
+from tests.scenarios.run_world import MINUTE, NAME, NOON, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_job_that_is_not_deployed_fails_after_a_quarter_of_an_hour_not_before(world: World) -> None:
+    world.declare(lambda run: None)
+    world.loaded.clear()
+    ref = world.plan()
+    assert world.deliver()[0].outcome is Outcome.UNKNOWN_JOB
+    waiting = world.run(ref)
+    assert (waiting.status, waiting.due_at) == (RunStatus.WAITING, NOON + 15 * MINUTE)
+    assert world.minutes(14) == []
+    world.minutes(2)
+    run = world.run(ref)
+    assert (run.status, run.reason) == (RunStatus.FAILED, Reason.UNKNOWN_JOB)
+    assert run.error == "job 'menu' is not in this deployment"
+    assert run.attempt == 0
+
+
+def test_i1_a_module_that_is_repaired_in_time_costs_its_run_no_attempt(world: World) -> None:
+    done: list[int] = []
+    good = world.declare(lambda run: done.append(run.attempt))
+    world.loaded[NAME] = LoadProblem("jobs.menu does not import: SyntaxError")
+    ref = world.plan()
+    world.deliver()
+    assert (
+        world.telemetry.named("job_unknown")[0].fields["problem"] == "jobs.menu does not import: SyntaxError"
+    )
+    world.loaded[NAME] = good
+    world.minutes(16)
+    assert (done, world.run(ref).status) == ([1], RunStatus.SUCCEEDED)
+
+
+def test_a_module_that_stays_broken_fails_its_run_with_the_reason(world: World) -> None:
+    world.declare(lambda run: None)
+    world.loaded[NAME] = LoadProblem("jobs.menu does not import: SyntaxError")
+    ref = world.plan()
+    world.deliver()
+    world.minutes(16)
+    run = world.run(ref)
+    assert (run.status, run.error) == (RunStatus.FAILED, "jobs.menu does not import: SyntaxError")
+
+
+def test_i8_a_run_whose_job_item_is_gone_stays_pending_until_it_is_back(world: World) -> None:
+    done: list[str] = []
+    world.declare(lambda run: done.append(run.id))
+    ref = world.plan()
+    item = world.store.items()[job_key(NAME)]
+    world.store.remove(job_key(NAME))
+    assert world.deliver()[0].outcome is Outcome.LEFT
+    assert world.run(ref).status is RunStatus.PENDING
+    world.store.place(item)
+    world.minutes(3)
+    assert done == [ref.id]
+
+
+def test_a_job_item_that_cannot_be_read_leaves_the_run_pending_and_is_counted(world: World) -> None:
+    world.declare(lambda run: None)
+    ref = world.plan()
+    world.store.spoil(job_key(NAME))
+    assert world.execute(ref).outcome is Outcome.LEFT
+    assert world.telemetry.metrics == {ITEMS_UNREADABLE: 1}
+
+
+def test_a_run_that_cannot_be_read_is_a_quiet_end_and_is_counted(world: World) -> None:
+    world.declare(lambda run: None)
+    ref = world.plan()
+    world.store.spoil(run_key(ref))
+    assert world.execute(ref).outcome is Outcome.NOT_PENDING
+    assert world.telemetry.metrics == {ITEMS_UNREADABLE: 1}
+
+
+def test_a_late_run_is_skipped_at_its_claim_and_told(world: World) -> None:
+    world.declare(lambda run: pytest.fail("it must not run"), catch_up="skip", grace="10m")
+    ref = world.plan()
+    world.clock.advance(11 * MINUTE)
+    assert world.execute(ref).outcome is Outcome.NOT_STARTED
+    run = world.run(ref)
+    assert (run.status, run.reason, run.notice) == (RunStatus.SKIPPED, Reason.LATE, Notice.PENDING)
+
+
+def test_a_backlog_does_not_escape_latest(world: World) -> None:
+    done: list[str] = []
+    world.declare(lambda run: done.append(run.id), planned_to=NOON + timedelta(hours=2))
+    refs = [world.plan(NOON + timedelta(hours=hour)) for hour in range(3)]
+    world.clock.advance(timedelta(hours=2))
+    world.deliver()
+    assert [world.run(ref).reason for ref in refs] == [Reason.SUPERSEDED, Reason.SUPERSEDED, None]
+    assert done == [refs[2].id]

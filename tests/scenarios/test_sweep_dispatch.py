@@ -1,0 +1,151 @@
+"""The sweep as a dispatcher: the path that does not need the stream.
+
+Invariants:
+- every PENDING run is dispatched, with or without the stream, ever more rarely;
+- the sweep's own writes dispatch nothing a second time;
+- ten thousand pending runs delay nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from cronce.core.records import RunRef
+from cronce.core.retry import Retry
+from cronce.core.run import Dispatch, Reason, RunStatus
+from cronce.engine.metrics import DISPATCH_FAILURES
+from cronce.engine.run_handle import Run
+from cronce.engine.sweep import PER_KIND, SweepReport
+from tests.scenarios.run_world import HOUR, MINUTE, NAME, NOON, SECOND, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def running(world: World, at: int = 0, name: str = NAME, **values: object) -> RunRef:
+    """A run that a worker claimed just now."""
+    now = world.clock.now()
+    run = world.record(NOON + at * SECOND, name)
+    claimed = replace(
+        run,
+        status=RunStatus.RUNNING,
+        dispatch=None,
+        attempt=1,
+        slice=1,
+        owner="dead",
+        fencing_token=1,
+        attempt_started_at=now,
+        slice_started_at=now,
+        claim_until=now + MINUTE,
+        due_at=now + MINUTE,
+    )
+    world.store.place(replace(claimed, **values))  # type: ignore[arg-type]
+    return run.ref
+
+
+def test_i18_without_the_stream_runs_start_through_the_sweep_alone(world: World) -> None:
+    done: list[tuple[str, timedelta]] = []
+
+    def job(run: Run) -> None:
+        done.append((run.id, world.clock.now() - NOON))
+        if run.attempt == 1:
+            raise ValueError
+
+    world.declare(job)
+    ref = world.plan()
+    world.minutes(8, stream=False)
+    assert [run for run, _ in done] == [ref.id] * 2
+    assert done[0][1] < 3 * MINUTE
+    assert world.run(ref).status is RunStatus.SUCCEEDED
+
+
+def test_i18_an_every_minute_job_under_latest_runs_without_the_stream(world: World) -> None:
+    done: list[str] = []
+    world.declare(lambda run: done.append(run.id), planned_to=NOON + 20 * MINUTE, concurrency=2, grace="1m")
+    refs = []
+    for number in range(20):
+        refs.append(world.plan(NOON + number * MINUTE))
+        world.minute(stream=False)
+    world.minutes(4, stream=False)
+    assert done == [ref.id for ref in refs]
+
+
+def test_i22_p79_the_sweeps_own_writes_make_no_invocation_through_the_stream(world: World) -> None:
+    world.declare(lambda run: None)
+    ref = world.plan()
+    assert world.store.drain_stream() == [ref]
+    world.clock.advance(2 * MINUTE)
+    assert world.sweep() == SweepReport(dispatched=1)
+    assert world.invoker.refs == [ref]
+    assert world.store.drain_stream() == []
+    run = world.run(ref)
+    assert (run.dispatch, run.dispatches) == (Dispatch.SWEEP, 1)
+
+
+def test_p74_a_pending_run_is_dispatched_directly_after_two_minutes_not_before(world: World) -> None:
+    world.declare(lambda run: None)
+    world.plan()
+    world.clock.advance(MINUTE + 58 * SECOND)
+    assert world.sweep() == SweepReport()
+    world.clock.advance(SECOND)
+    assert world.sweep() == SweepReport(dispatched=1)
+
+
+def test_i19_a_throttled_hour_makes_no_pile_of_invocations_and_everything_runs_afterwards(
+    world: World,
+) -> None:
+    done: list[str] = []
+    world.declare(lambda run: done.append(run.id), concurrency=None)
+    refs = [world.plan(NOON + number * SECOND) for number in range(500)]
+    asked: list[RunRef] = []
+    world.store.drain_stream()
+    for _ in range(60):
+        world.clock.advance(MINUTE)
+        world.sweep()
+        asked += world.invoker.drain()
+    assert len(asked) <= 500 * 5
+    assert set(asked) == set(refs)
+    for ref in asked:
+        world.execute(ref)
+    assert sorted(done) == sorted(ref.id for ref in refs)
+
+
+def test_a_dispatch_that_is_refused_is_counted_and_tried_again_in_two_minutes(world: World) -> None:
+    world.declare(lambda run: None)
+    refs = [world.plan(NOON + number * SECOND) for number in range(3)]
+    world.invoker.down = True
+    world.clock.advance(2 * MINUTE)
+    assert world.sweep() == SweepReport(refused=3)
+    assert world.telemetry.metrics == {DISPATCH_FAILURES: 3}
+    world.invoker.down = False
+    assert world.sweep() == SweepReport()
+    world.clock.advance(2 * MINUTE)
+    assert world.sweep() == SweepReport(dispatched=3)
+    assert sorted(world.invoker.refs) == refs
+
+
+def test_i21_ten_thousand_pending_runs_delay_no_lost_claim_no_wakeup_and_no_timeout(world: World) -> None:
+    world.declare(lambda run: None, concurrency=None)
+    world.declare(lambda run: None, "other", concurrency=None, retry=Retry(attempts=1))
+    for number in range(10_000):
+        world.plan(NOON - number * SECOND, due_at=NOON - HOUR)
+    lost = running(world, 1, "other")
+    late = running(world, 2, "other", timeout=MINUTE)
+    waits = world.plan(
+        NOON + 3 * SECOND,
+        "other",
+        status=RunStatus.WAITING,
+        reason=Reason.BACKOFF,
+        dispatch=None,
+        due_at=NOON,
+    )
+    world.clock.advance(2 * MINUTE)
+    report = world.sweep()
+    assert report == SweepReport(lost=2, woken=1, dispatched=PER_KIND)
+    assert [world.run(ref).reason for ref in (lost, late)] == [Reason.LOST, Reason.TIMEOUT]
+    assert world.run(waits).status is RunStatus.PENDING

@@ -1,0 +1,170 @@
+"""The sweep and items that cannot be read, or written.
+
+Invariants:
+- whatever is looked at leaves the head of the index, so that nothing hides what lies behind it;
+- what is set aside comes back, more and more rarely, and is counted;
+- a store that is down ends the sweep; one item that it refuses does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from cronce.core.errors import NewerItemError, StoreError
+from cronce.core.ports import DueEntry
+from cronce.core.records import RunRecord, RunRef
+from cronce.core.retry import Retry
+from cronce.core.run import DueKind, RunStatus
+from cronce.engine.metrics import ITEMS_UNREADABLE
+from cronce.engine.sweep import PER_KIND, SweepReport
+from cronce.testing import Unreadable, run_key
+from cronce.testing.table import Row
+from tests.scenarios.run_world import DAY, HOUR, MINUTE, NAME, NOON, SECOND, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def running(world: World, at: int = 0, name: str = NAME, **values: object) -> RunRef:
+    """A run that a worker claimed just now."""
+    now = world.clock.now()
+    run = world.record(NOON + at * SECOND, name)
+    claimed = replace(
+        run,
+        status=RunStatus.RUNNING,
+        dispatch=None,
+        attempt=1,
+        slice=1,
+        owner="dead",
+        fencing_token=1,
+        attempt_started_at=now,
+        slice_started_at=now,
+        claim_until=now + MINUTE,
+        due_at=now + MINUTE,
+    )
+    world.store.place(replace(claimed, **values))  # type: ignore[arg-type]
+    return run.ref
+
+
+def test_i20_two_hundred_unreadable_items_at_the_head_hide_nothing(world: World) -> None:
+    world.declare(lambda run: None)
+    for number in range(PER_KIND):
+        ref = world.plan(NOON + number * SECOND, due_at=NOON)
+        world.store.spoil(run_key(ref))
+    behind = world.plan(NOON + HOUR, due_at=NOON + SECOND)
+    world.clock.advance(MINUTE)
+    first = world.sweep()
+    assert (first.unreadable, first.dispatched, first.complete) == (PER_KIND, 0, True)
+    assert world.telemetry.metrics == {ITEMS_UNREADABLE: PER_KIND}
+    assert world.sweep() == SweepReport(dispatched=1)
+    assert world.invoker.refs == [behind]
+
+
+def test_an_unreadable_item_is_looked_at_after_ten_minutes_doubling_to_a_day(world: World) -> None:
+    world.declare(lambda run: None)
+    world.store.spoil(run_key(world.plan(due_at=NOON)))
+    looks: list[timedelta] = []
+    for _ in range(6 * 24 * 4):
+        world.clock.advance(10 * MINUTE - SECOND)
+        if world.sweep().unreadable:
+            looks.append(world.clock.now() - NOON)
+    minutes = [look // MINUTE for look in looks]
+    assert minutes[:8] == [10, 20, 40, 80, 160, 320, 640, 1280]
+    assert all(later - earlier >= DAY for earlier, later in pairwise(looks[8:]))
+    assert len(looks) >= 10
+
+
+def test_a_repaired_item_is_executed_at_the_next_look(world: World) -> None:
+    done: list[str] = []
+    world.declare(lambda run: done.append(run.id))
+    ref = world.plan(due_at=NOON)
+    good = world.run(ref)
+    world.store.drain_stream()
+    world.store.spoil(run_key(ref))
+    world.minute()
+    world.store.place(good)
+    world.store.drain_stream()
+    world.minute()
+    assert done == [ref.id]
+
+
+def test_an_item_of_a_newer_release_is_left_alone_but_for_two_minutes(world: World) -> None:
+    world.declare(lambda run: None)
+    ref = world.plan(due_at=NOON)
+    world.store.spoil(run_key(ref))
+
+    def newer(call: str, when: str) -> None:
+        if (call, when) == ("runs.get", "before"):
+            raise NewerItemError("shape 2")
+
+    world.store.on_call(newer)
+    world.clock.advance(MINUTE)
+    assert world.sweep() == SweepReport()
+    assert world.sweep() == SweepReport()
+    world.store.on_call(None)
+    world.clock.advance(2 * MINUTE)
+    assert world.sweep().unreadable == 1
+
+
+def test_an_entry_whose_key_is_no_run_is_set_aside_for_a_day(world: World) -> None:
+    key = ("JOB#menu", "RUN#not-a-time")
+    world.store.table.store(key, misplaced(key, DueKind.WAITING))
+    world.clock.advance(MINUTE)
+    assert world.sweep() == SweepReport(unreadable=1)
+    world.clock.advance(DAY - MINUTE)
+    assert world.sweep() == SweepReport()
+    world.clock.advance(2 * MINUTE)
+    assert world.sweep() == SweepReport(unreadable=1)
+
+
+def misplaced(key: tuple[str, str], kind: DueKind, item: RunRecord | None = None) -> Row:
+    """An item at the head of a partition, put there by hand."""
+    entry = DueEntry(kind=kind, due_at=NOON, pk=key[0], sk=key[1])
+    return Row(item=item or Unreadable(problem="edited by hand"), entry=entry)
+
+
+def test_an_item_in_the_wrong_place_of_the_index_does_not_stay_at_its_head(world: World) -> None:
+    world.declare(lambda run: None)
+    run = world.record(status=RunStatus.SUCCEEDED, dispatch=None, due_at=None)
+    world.store.table.store(run_key(run.ref), misplaced(run_key(run.ref), DueKind.PENDING, run))
+    world.clock.advance(MINUTE)
+    assert world.sweep() == SweepReport(unreadable=1)
+    assert world.sweep() == SweepReport()
+    assert world.run(run.ref).status is RunStatus.SUCCEEDED
+
+
+def test_an_item_that_the_store_refuses_to_write_holds_up_nobody(world: World) -> None:
+    world.declare(lambda run: None, retry=Retry(attempts=1))
+    poison, other = running(world, 0), running(world, 1)
+    world.clock.advance(2 * MINUTE)
+    writes: list[str] = []
+
+    def refuse(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "before") and len(writes) < 2:
+            writes.append(call)
+            raise StoreError("ValidationException: item size")
+
+    world.store.on_call(refuse)
+    report = world.sweep()
+    assert (report.lost, report.unreadable) == (1, 1)
+    assert [world.run(ref).status for ref in (poison, other)] == [RunStatus.RUNNING, RunStatus.FAILED]
+
+
+def test_a_store_that_is_down_ends_the_sweep(world: World) -> None:
+    world.declare(lambda run: None)
+    running(world)
+    world.clock.advance(2 * MINUTE)
+
+    def down(call: str, when: str) -> None:
+        if call.startswith("runs."):
+            raise StoreError("no route to host")
+
+    world.store.on_call(down)
+    with pytest.raises(StoreError, match="no route"):
+        world.sweep()
