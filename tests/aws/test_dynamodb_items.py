@@ -63,7 +63,7 @@ def test_attributes_that_a_later_release_adds_are_ignored(kind: str) -> None:
 
 def test_a_run_with_nothing_optional_stores_nothing_for_it() -> None:
     born = RunRecord(
-        ref=REF,
+        ref=RUN.ref,
         status=RunStatus.PENDING,
         created_at=NOW,
         scheduled_local="x",
