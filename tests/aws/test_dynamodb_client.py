@@ -23,6 +23,7 @@ from cronce.aws.store import DynamoStore
 from cronce.core.errors import StoreError
 from cronce.core.jobstate import Registry
 from cronce.core.lease import LEASE_TTL, Grant
+from cronce.core.records import RunRef
 from cronce.testing import ManualClock
 from tests.support.canned_server import BREAK, SILENCE, CannedServer, Reply, canned_server, refusal
 from tests.support.tables import definition
@@ -151,14 +152,43 @@ def test_a_transaction_that_is_sent_again_carries_the_same_token_and_the_next_on
         assert first == again != other
 
 
-def test_a_cancelled_transaction_without_reasons_is_a_store_error() -> None:
-    cancelled = refusal("TransactionCanceledException")
+@pytest.mark.parametrize(
+    "codes, problem",
+    [
+        ([], "no reason"),
+        (["None", "None"], "no reason"),
+        (["ConditionalCheckFailed"], "1 reasons for 2 writes"),
+        (["ConditionalCheckFailed", "None", "None"], "3 reasons for 2 writes"),
+    ],
+)
+def test_a_cancelled_transaction_that_does_not_say_why_is_a_store_error(
+    codes: list[str], problem: str
+) -> None:
+    reasons = [{"Code": code} for code in codes]
+    cancelled = refusal("TransactionCanceledException", CancellationReasons=reasons)
     with (
         canned_server(cancelled) as server,
         store_of(server) as store,
-        pytest.raises(StoreError, match="no reason"),
+        pytest.raises(StoreError, match=problem),
     ):
         store.registry.write(GRANT, REGISTRY)
+
+
+def test_a_transaction_that_is_still_under_way_is_sent_again() -> None:
+    with (
+        canned_server(refusal("TransactionInProgressException"), NO_ITEM) as server,
+        store_of(server) as store,
+    ):
+        assert store.registry.write(GRANT, REGISTRY)
+        assert len(server.requests) == 2
+
+
+def test_an_answer_that_lacks_what_was_asked_for_does_not_read_as_nothing() -> None:
+    with canned_server(NO_ITEM) as server, store_of(server) as store:
+        with pytest.raises(StoreError, match=r"read steps of .*: the answer has no Items"):
+            store.steps.load(RunRef("daily-menu", NOW.replace(microsecond=0)))
+        with pytest.raises(StoreError, match="read jobs: the answer has no Responses"):
+            store.jobs.get_many(["daily-menu"])
 
 
 def test_nothing_is_sent_before_the_first_call() -> None:

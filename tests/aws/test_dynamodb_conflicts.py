@@ -62,7 +62,7 @@ def alone(name: str) -> Undisturbed:
 def test_a_write_that_met_another_is_sent_again_with_jitter(
     alone: Undisturbed, store: MotoBackend, name: str
 ) -> None:
-    store.engine.fault = conflicts(TRIES - 1)
+    store.engine.fault = conflicts(store, TRIES - 1)
 
     assert CALLS[name].make(store) == alone.answer
 
@@ -75,14 +75,14 @@ def test_a_write_that_met_another_is_sent_again_with_jitter(
 
 @pytest.mark.parametrize("name", SETTLED)
 def test_a_write_that_meets_another_again_and_again_gives_up(store: MotoBackend, name: str) -> None:
-    store.engine.fault = conflicts(TRIES)
+    store.engine.fault = conflicts(store, TRIES)
 
     with pytest.raises(StoreError, match=r"TransactionConflict.*5 times"):
         CALLS[name].make(store)
 
 
 def test_a_lease_that_somebody_is_writing_is_somebody_elses(store: MotoBackend) -> None:
-    store.engine.fault = conflicts(1)
+    store.engine.fault = conflicts(store, 1)
 
     assert CALLS["lease.take"].make(store) is None
     assert store.engine.clock.pauses == []
@@ -90,7 +90,7 @@ def test_a_lease_that_somebody_is_writing_is_somebody_elses(store: MotoBackend) 
 
 @pytest.mark.parametrize("name", COMES_AGAIN)
 def test_a_change_that_met_another_is_not_a_lost_race(store: MotoBackend, name: str) -> None:
-    store.engine.fault = conflicts(1)
+    store.engine.fault = conflicts(store, 1)
 
     answer = CALLS[name].make(store)
 
@@ -116,7 +116,7 @@ def test_a_failed_condition_outranks_a_request_to_come_again(
     store: MotoBackend, codes: list[str], applied: Applied
 ) -> None:
     def fault(operation: str, _proceed: Proceed) -> Any:
-        raise conflict(operation, codes)
+        raise conflict(operation, *codes)
 
     store.engine.fault = fault
     assert CALLS["runs.apply: claim"].make(store) is applied
@@ -127,7 +127,7 @@ def test_a_transaction_that_is_refused_for_good_is_an_error_or_a_problem(
     store: MotoBackend, code: str
 ) -> None:
     def fault(operation: str, _proceed: Proceed) -> Any:
-        raise conflict(operation, ["None", code])
+        raise conflict(operation, "None", code)
 
     store.engine.fault = fault
     with pytest.raises(StoreError, match=code):

@@ -1,8 +1,8 @@
 """What is refused before it is sent: engines used in tests take it, and the real store's error names nothing.
 
 Invariants:
-- a transaction of more than 100 actions or 4 MB, or with one item twice, an item over 400 KB and a key that is
-  too long never reach the store, and the error names the item or the size;
+- a transaction of more than 100 actions or 4 MB, or with one item twice, an item over 400 KB and a key
+  over its length never reach the store; the error names the item or the size;
 - for a plan that is a problem, so that each job is sent alone; for a step it is the author's error;
 - a size is never taken for smaller than the store counts it.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -48,9 +48,9 @@ def filled_store() -> Iterator[MotoBackend]:
         yield backend
 
 
-def conflict(operation: str, codes: Sequence[str] = ("TransactionConflict", "None")) -> ClientError:
-    """What DynamoDB says of a write that met another one."""
-    if operation != "TransactWriteItems":
+def conflict(operation: str, *codes: str) -> ClientError:
+    """What DynamoDB says of a write that met another one; of a transaction, action by action."""
+    if not codes:
         return ClientError({"Error": {"Code": "TransactionConflictException", "Message": ""}}, operation)
     reasons = [{"Code": code} for code in codes]
     error: Any = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
@@ -76,13 +76,14 @@ def reply_lost_once() -> Fault:
     return fault
 
 
-def conflicts(times: int) -> Fault:
+def conflicts(store: MotoBackend, times: int) -> Fault:
     """So many calls meet another transaction."""
     seen = count(1)
 
     def fault(operation: str, proceed: Proceed) -> Any:
-        if next(seen) <= times:
-            raise conflict(operation)
-        return proceed()
+        if next(seen) > times:
+            return proceed()
+        actions = len(store.engine.requests[-1].get("TransactItems", ()))
+        raise conflict(operation, *["TransactionConflict", *["None"] * actions][:actions])
 
     return fault

@@ -130,7 +130,7 @@ class Calls:
             batch, wanted = wanted[:BATCH_READ], wanted[BATCH_READ:]
             request = {table: {"Keys": batch, "ConsistentRead": True}}
             answer = _called(operation, self._client.batch_get_item, RequestItems=request)
-            found += answer["Responses"].get(table, [])
+            found += _part(operation, answer, "Responses").get(table, [])
             left = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
             tries = 0 if len(left) < len(batch) else tries + 1
             if tries == TRIES:
@@ -145,7 +145,7 @@ class Calls:
         asked = {**arguments, "ExpressionAttributeNames": names_in(arguments["KeyConditionExpression"])}
         while True:
             answer = _called(operation, self._client.query, **asked)
-            yield from answer["Items"]
+            yield from _part(operation, answer, "Items")
             if not answer.get("LastEvaluatedKey"):
                 return
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
@@ -187,8 +187,7 @@ class Calls:
         try:
             _called(operation, self._client.transact_write_items, TransactItems=actions)
         except _JudgedError as error:
-            answers = error.answers if len(error.answers) == len(writes) else error.answers[:1] * len(writes)
-            return Settlement(answers=answers)
+            return Settlement(answers=_for_each(operation, writes, error.answers))
         return Settlement(answers=tuple(Answer(verdict=Verdict.DONE) for _ in writes))
 
     def settled(self, operation: str, send: Callable[[], A]) -> A:
@@ -197,14 +196,15 @@ class Calls:
         Raises:
             StoreError: it never did.
         """
-        detail = ""
-        for tries in range(TRIES):
-            answer = send()
+        answer = send()
+        for tries in range(TRIES - 1):
             if answer.verdict is not Verdict.AGAIN:
                 return answer
-            detail = answer.detail
             self._pause(tries)
-        raise StoreError(f"{operation}: {detail}, {TRIES} times")
+            answer = send()
+        if answer.verdict is Verdict.AGAIN:
+            raise StoreError(f"{operation}: {answer.detail}, {TRIES} times")
+        return answer
 
     def _pause(self, tries: int) -> None:
         self._clock.pause(random.uniform(0, FIRST_PAUSE * 2**tries))
@@ -234,6 +234,22 @@ def _called(operation: str, method: Callable[..., Any], **arguments: Any) -> Map
     except (BotoCoreError, ResponseParserError, BrokenAnswerError) as error:
         raise StoreError(f"{operation}: {type(error).__name__}: {error}") from error
     return answer
+
+
+def _part(operation: str, answer: Mapping[str, Any], name: str) -> Any:
+    """What an answer must hold: without it nothing is known, which is not the same as nothing being there."""
+    if name not in answer:
+        raise StoreError(f"{operation}: the answer has no {name}")
+    return answer[name]
+
+
+def _for_each(operation: str, writes: Sequence[Write], answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
+    """One answer for each write of a transaction; a request to come again may be one for all."""
+    if len(answers) == 1 and answers[0].verdict is Verdict.AGAIN:
+        return answers * len(writes)
+    if len(answers) != len(writes):
+        raise StoreError(f"{operation}: {len(answers)} reasons for {len(writes)} writes")
+    return answers
 
 
 def _from_answer(operation: str, error: ClientError) -> StoreError:

@@ -120,7 +120,7 @@ def _marker_writes(table: str, before: RunRecord | None, after: RunRecord) -> li
 def _wrote(change: RunChange, item: Mapping[str, Any] | None) -> bool:
     """Whether the record on which the guard failed is this very change, written before with the reply lost.
 
-    The record is compared as it is stored too: `forget_at` is kept in whole seconds. One that cannot be read is
+    It is compared as it is stored too: `forget_at` is kept in whole seconds. A record that cannot be read is
     nobody's own write.
     """
     try:
