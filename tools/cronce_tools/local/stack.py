@@ -1,0 +1,239 @@
+"""The deployed system in one process: the template's tables, the real handlers, and what AWS does between them.
+
+The handlers are the very ones that Lambda calls. What is not real: the clock (it moves when told to), the network, and
+processes (a killed one only loses its calls, see `cloud`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from cronce import bootstrap
+from cronce.testing import ManualClock
+from cronce_tools.local.alarms import Alarm, Metrics, alarms
+from cronce_tools.local.cloud import Cloud, ProcessKilled
+from cronce_tools.local.stream import Stream
+from cronce_tools.local.template import Template
+
+FUNCTIONS = Path(__file__).resolve().parents[3] / "functions"
+STACK = "cronce-local"
+REGION = "us-east-1"
+TABLES = {"RunsTable": "runs", "StepsTable": "steps", "OutboxTable": "outbox"}
+EXECUTOR = f"arn:aws:lambda:{REGION}:123456789012:function:executor:live"
+TIMEOUTS = {"scheduler": 45, "dispatcher": 30, "executor": 900, "watchdog": 45}
+"""Seconds, as the template's defaults; a test compares them."""
+ROUNDS = 1000
+"""Bound of deliveries in one minute: a loop between functions would otherwise never end."""
+
+
+class LambdaContext:
+    """What Lambda hands to a handler, its deadline on the virtual clock."""
+
+    def __init__(self, function: str, request_id: str, clock: ManualClock) -> None:
+        self.function_name = function
+        self.aws_request_id = request_id
+        self.invoked_function_arn = f"arn:aws:lambda:{REGION}:123456789012:function:{function}:live"
+        self.memory_limit_in_mb = 512
+        self.log_group_name = f"/aws/lambda/{function}"
+        self.log_stream_name = f"{function}/{request_id}"
+        self._clock = clock
+        self._deadline = clock.now() + timedelta(seconds=TIMEOUTS[function])
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until Lambda ends the invocation."""
+        return max(0, int((self._deadline - self._clock.now()) / timedelta(milliseconds=1)))
+
+
+class Console(io.TextIOBase):
+    """Takes what handlers print: log lines are kept, metrics (EMF) recorded at the virtual time."""
+
+    def __init__(self, clock: ManualClock, metrics: Metrics) -> None:
+        self._clock, self._metrics = clock, metrics
+        self._rest = ""
+        self.lines: list[dict[str, Any]] = []
+
+    def writable(self) -> bool:
+        """It takes text."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Take some text; whole lines are looked at."""
+        *whole, self._rest = (self._rest + text).split("\n")
+        for line in whole:
+            self._take(line)
+        return len(text)
+
+    def _take(self, line: str) -> None:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            return  # a job printed something of its own
+        if not isinstance(entry, dict):
+            return
+        if "_aws" not in entry:
+            self.lines.append(entry)
+            return
+        for block in entry["_aws"]["CloudWatchMetrics"]:
+            for metric in block["Metrics"]:
+                values = entry[metric["Name"]]
+                for value in values if isinstance(values, list) else [values]:
+                    self._metrics.record(metric["Name"], self._clock.now(), float(value))
+
+
+@dataclass
+class LocalStack:
+    """A running local stack. Make one with `local_stack()`.
+
+    Attributes:
+        clock: the virtual clock.
+        cloud: AWS.
+        template: what is deployed.
+        metrics: every datapoint the functions published.
+        console: what they logged.
+        notices: every message the topic delivered, with the time.
+    """
+
+    clock: ManualClock
+    cloud: Cloud
+    template: Template
+    metrics: Metrics = field(default_factory=Metrics)
+    notices: list[tuple[datetime, str, str]] = field(default_factory=list)
+    console: Console = field(init=False)
+    stream: Stream = field(init=False)
+    topic: str = ""
+    probe: str = ""
+    _requests: int = 0
+
+    def __post_init__(self) -> None:
+        self.console = Console(self.clock, self.metrics)
+
+    def deploy(self) -> None:
+        """Make the template's tables, and a queue that hears what the topic says."""
+        dynamodb, sns, sqs = boto3.client("dynamodb"), boto3.client("sns"), boto3.client("sqs")
+        for logical_id, name in TABLES.items():
+            dynamodb.create_table(**self.template.table(logical_id, name))
+        self.topic = sns.create_topic(Name="notices")["TopicArn"]
+        self.probe = sqs.create_queue(QueueName="probe")["QueueUrl"]
+        attributes = sqs.get_queue_attributes(QueueUrl=self.probe, AttributeNames=["QueueArn"])["Attributes"]
+        sns.subscribe(TopicArn=self.topic, Protocol="sqs", Endpoint=attributes["QueueArn"])
+        self.stream = Stream("runs", self.template)
+
+    def invoke(self, function: str, event: Mapping[str, Any], *, process: str = "") -> Any:
+        """Call a handler as Lambda does, in a process of its own.
+
+        Args:
+            function: `scheduler`, `dispatcher`, `executor` or `watchdog`.
+            event: what it is handed.
+            process: name of the process, for the hooks of the cloud.
+
+        Returns:
+            What the handler returned; None if its process was killed.
+        """
+        self._requests += 1
+        context = LambdaContext(function, f"request-{self._requests:06}", self.clock)
+        handler = importlib.import_module(function).handler
+        with self.cloud.process(process or function):
+            try:
+                return handler(dict(event), context)
+            except ProcessKilled:
+                return None
+
+    def settle(self) -> None:
+        """Deliver the stream and the asynchronous invocations until nothing is left."""
+        for _ in range(ROUNDS):
+            records = self.stream.next_batch()
+            if records:
+                self.stream.report(records, self.invoke("dispatcher", {"Records": records}))
+            elif self.cloud.invocations:
+                self.invoke("executor", json.loads(self.cloud.invocations.popleft()))
+            else:
+                return
+        raise RuntimeError(f"not quiet after {ROUNDS} deliveries: do two functions call each other?")
+
+    def hear(self) -> list[tuple[datetime, str, str]]:
+        """The messages that the topic delivered since the last call: time, subject, body."""
+        sqs = boto3.client("sqs")
+        heard = []
+        for _ in range(ROUNDS):
+            messages = sqs.receive_message(QueueUrl=self.probe, MaxNumberOfMessages=10).get("Messages", [])
+            for message in messages:
+                envelope = json.loads(message["Body"])
+                heard.append((self.clock.now(), envelope.get("Subject", ""), envelope["Message"]))
+                sqs.delete_message(QueueUrl=self.probe, ReceiptHandle=message["ReceiptHandle"])
+            if not messages:
+                break
+        self.notices += heard
+        return heard
+
+    def alarms(self) -> list[Alarm]:
+        """The template's alarms on cronce's own metrics."""
+        return alarms(self.template)
+
+
+@contextmanager
+def local_stack(start: datetime, template: Template | None = None) -> Iterator[LocalStack]:
+    """Run a local stack until the end of the block: environment, output and AWS clients are its own for that time."""
+    clock = ManualClock(start)
+    stack = LocalStack(clock, Cloud(clock), template or Template.load())
+    with stack.cloud.running(), _environment(), _output(stack.console), bootstrap.using_clock(clock):
+        stack.deploy()
+        os.environ["CRONCE_TOPIC_ARN"] = stack.topic
+        yield stack
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """The variables that the template sets, and nothing of the caller's AWS account."""
+    before, path = dict(os.environ), list(sys.path)
+    for name in [name for name in os.environ if name.startswith(("AWS_", "CRONCE_", "POWERTOOLS_"))]:
+        del os.environ[name]
+    os.environ.update(
+        {
+            "AWS_ACCESS_KEY_ID": "local",
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_REGION": REGION,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",  # moto does not know the account's own stream endpoint
+            "CRONCE_STACK": STACK,
+            "CRONCE_RUNS_TABLE": TABLES["RunsTable"],
+            "CRONCE_STEPS_TABLE": TABLES["StepsTable"],
+            "CRONCE_EXECUTOR": EXECUTOR,
+            "OUTBOX_TABLE": TABLES["OutboxTable"],
+            "POWERTOOLS_METRICS_NAMESPACE": "cronce",
+            "POWERTOOLS_SERVICE_NAME": "local",
+        }
+    )
+    if str(FUNCTIONS) not in sys.path:
+        sys.path.insert(0, str(FUNCTIONS))
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        sys.path[:] = path
+
+
+@contextmanager
+def _output(console: Console) -> Iterator[None]:
+    """Hand everything that is printed to the console, until the end of the block."""
+    before = sys.stdout
+    sys.stdout = console
+    try:
+        yield
+    finally:
+        sys.stdout = before

@@ -1,0 +1,72 @@
+"""The billing job started three times in the same second: two defences, shown apart.
+
+With claims, one copy runs and two leave. With claims bypassed, all three run, and the keys that name each renewal in the
+words of the business keep every customer from being charged twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from cronce.core.run import RunStatus
+from cronce_tools.local.cloud import Call
+from cronce_tools.story.lone_run import run_alone
+from cronce_tools.story.records import run_at
+from cronce_tools.story.scene import Figure, promised, shown
+from cronce_tools.story.world import MINUTE, World, at
+
+DUE = at(1, "07:30", month=11)
+COPIES = ("copy 1", "copy 2", "copy 3")
+INVOICES = 40
+
+
+def three_copies_with_claims(world: World) -> list[Figure]:
+    """Three executors are started for one run; the second and third while the first is at its first invoice."""
+    world.play_until(DUE - MINUTE)
+    ends: dict[str, Any] = {}
+
+    def others(call: Call) -> None:
+        if call.process == COPIES[0] and call.parameters.get("TableName") == "outbox" and len(ends) == 0:
+            for copy in COPIES[1:]:
+                ends[copy] = None
+                ends[copy] = world.execute(run_id, copy)
+
+    run_id = f"renewal-invoices@{DUE:%Y-%m-%dT%H:%M:%SZ}"
+
+    def tick() -> None:
+        world.tick()
+        event = json.loads(world.stack.cloud.invocations.popleft()) if world.stack.cloud.invocations else None
+        event = event or {"run": run_id}
+        with world.hook(others):
+            ends[COPIES[0]] = world.execute(event["run"], COPIES[0])
+
+    world.play(DUE, tick)
+    run = run_at(world, "renewal-invoices", DUE)
+    by_copy = {copy: sum(request.process == copy for request in world.requests) for copy in COPIES}
+    return [
+        promised("the run", run.status if run else None, RunStatus.SUCCEEDED),
+        promised("attempts", run.attempt if run else 0, 1),
+        promised("how the copies ended", [ends[copy]["outcome"] for copy in COPIES], ["succeeded", "not_pending", "not_pending"]),
+        promised("charges asked for by each copy", list(by_copy.values()), [INVOICES, 0, 0]),
+        promised("invoices charged", len(world.effects("charge")), INVOICES),
+    ]
+
+
+def three_copies_bypassed(world: World) -> list[Figure]:
+    """Next month's invoices: each copy has a ledger of its own, so that no claim is in the way of any."""
+    due = at(1, "07:30", month=12)
+    job = importlib.import_module("jobs.renewal_invoices").renewal_invoices
+    first = len(world.requests)
+    with ThreadPoolExecutor(len(COPIES)) as threads:
+        ends = list(threads.map(lambda _: run_alone(job, due), COPIES))
+    asked = len(world.requests) - first
+    charged = [key for key in world.effects("charge") if key.endswith("2026-12")]
+    return [
+        promised("copies that ran to the end", ends, [RunStatus.SUCCEEDED] * len(COPIES)),
+        promised("charges asked for", asked, INVOICES * len(COPIES)),
+        promised("invoices charged", len(charged), INVOICES),
+        shown("refused under a key that was used", asked - len(charged)),
+    ]

@@ -1,0 +1,195 @@
+"""The world of the story: the local stack, moved minute by minute, and what has been seen happening in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from cronce.aws.dynamodb import make_client
+from cronce.aws.store import DynamoStore
+from cronce_tools.local.cloud import Call, Hook
+from cronce_tools.local.stack import FUNCTIONS, TABLES, LocalStack
+
+EVENTS = FUNCTIONS.parent / "events"
+MINUTE = timedelta(minutes=1)
+AFTER_THE_MINUTE = timedelta(seconds=4)
+"""EventBridge delivers some seconds after the full minute."""
+LONGEST_QUIET = timedelta(hours=6)
+"""At least so often a minute is played although nothing is due."""
+ALARM_WINDOW = timedelta(minutes=6)
+"""Heartbeat alarms are judged once so many minutes were played without a break."""
+RETENTION = timedelta(days=400)
+FAR = "9999"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to the outside world that a job made."""
+
+    key: str
+    process: str
+    at: datetime
+
+
+@dataclass
+class World:
+    """Plays minutes.
+
+    Attributes:
+        stack: the local stack.
+        say: tells the watcher where the story is.
+        requests: what the jobs asked of the outbox, in order, repeated requests included.
+        alarm_changes: when an alarm changed its state: time, alarm, state.
+        scheduler_up: whether ticks are delivered.
+        ticks: deliveries of the scheduler's rule so far.
+        store: the ledger, read through the adapters that the functions use.
+    """
+
+    stack: LocalStack
+    say: Say
+    requests: list[Request] = field(default_factory=list)
+    alarm_changes: list[tuple[datetime, str, str]] = field(default_factory=list)
+    scheduler_up: bool = True
+    ticks: int = 0
+    store: DynamoStore = field(init=False)
+    _states: dict[str, str] = field(default_factory=dict)
+    _unbroken_since: datetime | None = None
+    _last: datetime | None = None
+
+    def __post_init__(self) -> None:
+        self.store = DynamoStore(
+            make_client(),
+            runs_table=TABLES["RunsTable"],
+            steps_table=TABLES["StepsTable"],
+            clock=self.stack.clock,
+            retention=RETENTION,
+        )
+        self.stack.cloud.hooks.append(self._watch_outbox)
+
+    @property
+    def now(self) -> datetime:
+        """The virtual present."""
+        return self.stack.clock.now()
+
+    def play_until(self, end: datetime) -> None:
+        """Play up to and including the minute `end`; minutes in which nothing is due are skipped."""
+        while (minute := self._next_minute(end)) is not None:
+            self.play(minute)
+
+    def play_each(self, end: datetime) -> None:
+        """Play every minute up to and including `end`."""
+        minute = self._floor(self.now) + MINUTE
+        while minute <= end:
+            self.play(minute)
+            minute += MINUTE
+
+    def play(self, minute: datetime, tick: Callable[[], object] | None = None) -> None:
+        """One minute: tick, stream, executors, patrol, alarms, notices.
+
+        Args:
+            minute: the full minute that EventBridge's rules name.
+            tick: plays the scheduler's part instead of one plain delivery.
+        """
+        self.stack.clock.set(max(minute + AFTER_THE_MINUTE, self.now))
+        if self._last is None or minute - self._last > MINUTE:
+            self._unbroken_since = minute
+        self._last = minute
+        self.say(f"{minute:%a %d %b %H:%M}Z")
+        if self.scheduler_up:
+            (tick or self.tick)()
+        self.stack.settle()
+        self.stack.invoke("watchdog", event("watchdog"))
+        self._judge_alarms(minute)
+        self.stack.hear()
+
+    def tick(self, process: str = "scheduler") -> Any:
+        """One delivery of the scheduler's rule."""
+        self.ticks += 1
+        return self.stack.invoke("scheduler", event("scheduler"), process=process)
+
+    def execute(self, run_id: str, process: str) -> Any:
+        """One asynchronous invocation of the executor for a run."""
+        return self.stack.invoke("executor", {"run": run_id}, process=process)
+
+    @contextmanager
+    def hook(self, hook: Hook) -> Iterator[None]:
+        """See every call to AWS before it is made, until the end of the block."""
+        self.stack.cloud.hooks.append(hook)
+        try:
+            yield
+        finally:
+            self.stack.cloud.hooks.remove(hook)
+
+    def effects(self, kind: str) -> list[str]:
+        """Keys of what took effect in the outside world: the outbox's items of a kind."""
+        pages = boto3.client("dynamodb").get_paginator("scan").paginate(TableName="outbox")
+        items = [item for page in pages for item in page["Items"]]
+        return sorted(item["pk"]["S"] for item in items if item.get("kind", {}).get("S") == kind)
+
+    def _watch_outbox(self, call: Call) -> None:
+        if call.operation == "PutItem" and call.parameters.get("TableName") == "outbox":
+            key = call.parameters["Item"]["pk"]
+            self.requests.append(Request(key["S"] if isinstance(key, dict) else key, call.process, self.now))
+
+    def _judge_alarms(self, minute: datetime) -> None:
+        if self._unbroken_since is None or minute - self._unbroken_since < ALARM_WINDOW:
+            return
+        for alarm in self.stack.alarms():
+            state = alarm.state(self.stack.metrics, self.now)
+            if self._states.get(alarm.logical_id, "OK") != state:
+                self.alarm_changes.append((self.now, alarm.logical_id, state))
+            self._states[alarm.logical_id] = state
+
+    def _next_minute(self, end: datetime) -> datetime | None:
+        """The next minute in which anything is due."""
+        following = self._floor(self.now) + MINUTE
+        due = self._earliest_due()
+        minute = max(following, self._ceil(due) if due else following + LONGEST_QUIET)
+        minute = min(minute, following + LONGEST_QUIET)
+        return minute if minute <= end else None
+
+    def _earliest_due(self) -> datetime | None:
+        dynamodb = boto3.client("dynamodb")
+        found = []
+        for kind in ("job", "pending", "running", "waiting", "notice"):
+            answer = dynamodb.query(
+                TableName="runs",
+                IndexName="due",
+                KeyConditionExpression="due_kind = :kind AND due_at < :far",
+                ExpressionAttributeValues={":kind": {"S": kind}, ":far": {"S": FAR}},
+                Limit=1,
+            )
+            found += [datetime.fromisoformat(item["due_at"]["S"]) for item in answer["Items"]]
+        return min(found, default=None)
+
+    def _floor(self, instant: datetime) -> datetime:
+        return instant.replace(second=0, microsecond=0)
+
+    def _ceil(self, instant: datetime) -> datetime:
+        """The first minute whose tick comes at or after an instant."""
+        floor = self._floor(instant)
+        return floor if floor + AFTER_THE_MINUTE >= instant else floor + MINUTE
+
+
+def event(name: str) -> dict[str, Any]:
+    """A sample event of `events/`."""
+    body: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    return body
+
+
+def at(day: int, time: str, month: int = 10) -> datetime:
+    """An instant of autumn 2026, UTC."""
+    hour, minute = map(int, time.split(":"))
+    return datetime(2026, month, day, hour, minute, tzinfo=UTC)
+
+
+STORY_JOBS = Path(__file__).resolve().parent / "jobs"
