@@ -143,7 +143,7 @@ class TickPlanner:
         self.in_time = self.in_time and len(lines) < DUE_JOBS
         names = dict.fromkeys([*(line.job for line in lines if line.job), *self._came_due()])
         self.due = len(names)
-        reads = self._read([name for name in names if name not in self.failed])
+        reads = self._read([name for name in names if name not in self.unplanned])
 
         def decide(name: str) -> JobWindow | None:
             state = reads.states[name]
@@ -160,7 +160,7 @@ class TickPlanner:
         return [state.name for state in states if state.due_at is not None and state.due_at <= now]
 
     def _read(self, names: Sequence[str]) -> JobReads:
-        reads = self.ports.jobs.get_many(names)
+        reads = self.ports.jobs.get_many(names) if names else JobReads()
         for name, problem in reads.unreadable.items():
             self._fail(name, problem)
         return reads

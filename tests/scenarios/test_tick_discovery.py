@@ -1,0 +1,392 @@
+"""Finding the jobs of a deployment.
+
+Invariants:
+- whatever one module does at import, every other module's jobs are found, within the time that discovery has;
+- a problem names its module; jobs of one name are refused in both modules, and nothing else of theirs is;
+- the alarm that was set before is as it was before.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from types import FrameType
+
+import pytest
+
+from cronce.core.job import Job
+from cronce.engine import registry
+from cronce.engine.job_loader import LoadProblem
+from cronce.engine.registry import Catalog, discover, load_job
+from cronce.engine.time_limit import TimeLimitExceeded, time_limit
+
+PREAMBLE = "from cronce.core.job import job\nfrom cronce.core.schedule import Cron\n"
+FINE = "@job('{name}', schedule=Cron('0 6 * * *'))\ndef {function}(run): pass\n"
+NUMBERS = count()
+
+
+def declares(*names: str) -> str:
+    """A module that declares jobs."""
+    return PREAMBLE + "".join(FINE.format(name=name, function=name.replace("-", "_")) for name in names)
+
+
+class Package:
+    """A package of jobs in a folder of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.name = f"jobs_{next(NUMBERS)}"
+        self.folder = root / self.name
+        self.folder.mkdir()
+
+    def add(self, path: str, text: str) -> None:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def found(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Jobs with their modules, and problems by module, without the package's name."""
+        catalog = discover(self.name)
+        jobs = {name: self.short(declared.module) for name, declared in catalog.jobs.items()}
+        return jobs, {self.short(module): text for module, text in catalog.problems.items()}
+
+    def short(self, module: str) -> str:
+        return module.removeprefix(self.name).removeprefix(".")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = Package(tmp_path)
+    yield package
+    for module in [name for name in sys.modules if name.split(".")[0] == package.name]:
+        del sys.modules[module]
+
+
+# --- what is found ----------------------------------------------------------------------------------------
+
+
+def test_a_file_with_one_job_is_found_with_no_other_edit(package: Package) -> None:
+    package.add("daily_menu.py", declares("daily-menu"))
+
+    assert package.found() == ({"daily-menu": "daily_menu"}, {})
+
+
+def test_every_module_of_every_package_below_is_looked_at(package: Package) -> None:
+    package.add("__init__.py", declares("top"))
+    package.add("billing/__init__.py", "")
+    package.add("billing/invoices.py", declares("invoices", "reminders"))
+    package.add("stock/deep/sync.py", declares("sync"))  # folders without __init__.py
+    package.add("not-an-identifier.py", declares("dashed"))
+    package.add("shared.py", "RATE = 3\n")  # no job: fine
+    package.add("__main__.py", "raise SystemExit('a program, not a module of jobs')\n")
+    package.add("notes.txt", "no module")
+
+    assert package.found() == (
+        {
+            "dashed": "not-an-identifier",
+            "invoices": "billing.invoices",
+            "reminders": "billing.invoices",
+            "sync": "stock.deep.sync",
+            "top": "",
+        },
+        {},
+    )
+
+
+def test_a_job_that_other_modules_import_belongs_to_the_one_that_declares_it(package: Package) -> None:
+    package.add("a_user.py", f"from {package.name}.z_home import menu\n")
+    package.add("z_home.py", declares("menu"))
+
+    assert package.found() == ({"menu": "z_home"}, {})
+
+
+def test_a_module_added_later_is_found_by_the_same_process(package: Package) -> None:
+    package.add("one.py", declares("one"))
+    package.found()
+    package.add("two.py", declares("two"))
+
+    assert package.found()[0] == {"one": "one", "two": "two"}
+
+
+def test_a_package_that_does_not_exist_is_a_problem() -> None:
+    catalog = discover("no_such_package_of_jobs")
+
+    assert catalog.jobs == {}
+    assert catalog.problems == {
+        "no_such_package_of_jobs": "ModuleNotFoundError: No module named 'no_such_package_of_jobs'"
+    }
+
+
+# --- modules that do not import ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("import sys\nsys.exit('no configuration')\n", "SystemExit: no configuration"),
+        ("raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+        ("class Odd(BaseException): pass\nraise Odd('very')\n", "Odd: very"),
+        ("def broken(:\n", "SyntaxError: invalid syntax"),
+        ("import a_library_that_is_not_there\n", "ModuleNotFoundError: No module named 'a_library_that"),
+        ("x = {}['key']\n", "KeyError: 'key'"),
+        (
+            PREAMBLE + "job('menu', schedule=Cron('61 * * * *'))\n",
+            "DefinitionError: ",
+        ),
+    ],
+)
+def test_i7_a_module_that_does_not_import_is_a_problem_of_its_own(
+    package: Package, text: str, problem: str
+) -> None:
+    package.add("bad.py", text)
+    package.add("fine.py", declares("fine"))
+
+    jobs, problems = package.found()
+
+    assert jobs == {"fine": "fine"}
+    assert list(problems) == ["bad"]
+    assert problems["bad"].startswith(problem)
+
+
+def test_a_package_below_that_does_not_import_hides_only_what_is_in_it(package: Package) -> None:
+    package.add("billing/__init__.py", "raise RuntimeError('closed')\n")
+    package.add("billing/invoices.py", declares("invoices"))
+    package.add("fine.py", declares("fine"))
+
+    assert package.found() == ({"fine": "fine"}, {"billing": "RuntimeError: closed"})
+
+
+def test_a_module_that_was_broken_is_tried_again(package: Package, tmp_path: Path) -> None:
+    package.add("bad.py", f"open({str(tmp_path / 'later')!r}).close()\n" + declares("bad"))
+    assert package.found()[0] == {}
+
+    (tmp_path / "later").touch()
+
+    assert package.found() == ({"bad": "bad"}, {})
+
+
+def test_jobs_of_one_name_are_refused_in_both_modules_and_their_others_are_kept(package: Package) -> None:
+    package.add("one.py", declares("menu", "first"))
+    package.add("two.py", declares("menu", "second"))
+
+    jobs, problems = package.found()
+
+    assert jobs == {"first": "one", "second": "two"}
+    assert list(problems) == ["one", "two"]
+    for problem in problems.values():
+        assert problem.startswith("DuplicateJobError: job 'menu' is declared in ")
+        assert f"{package.name}.one and in {package.name}.two" in problem
+
+
+def test_two_jobs_of_one_name_in_one_module_are_refused(package: Package) -> None:
+    text = PREAMBLE + FINE.format(name="menu", function="one") + FINE.format(name="menu", function="two")
+    package.add("both.py", text)
+
+    jobs, problems = package.found()
+
+    assert jobs == {}
+    assert list(problems) == ["both"]
+
+
+# --- time -------------------------------------------------------------------------------------------------
+
+ENDLESS = "while True: pass\n"
+SWALLOWS = "while True:\n    try:\n        while True: pass\n    except Exception: pass\n"
+BLOCKED = "import socket\na, b = socket.socketpair()\nwith a, b: a.recv(1)\n"
+
+
+@pytest.fixture
+def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discovery in a second."""
+    monkeypatch.setattr(registry, "DISCOVERY_LIMIT", 1.0)
+    monkeypatch.setattr(registry, "MODULE_LIMIT", 0.2)
+    monkeypatch.setattr(registry, "LEAST_SHARE", 0.02)
+
+
+@pytest.mark.usefixtures("short_limits")
+@pytest.mark.parametrize("text", [ENDLESS, SWALLOWS, BLOCKED])
+def test_i7_a_module_that_never_ends_its_import_is_a_problem_of_its_own(package: Package, text: str) -> None:
+    package.add("a_bad.py", text)
+    package.add("fine.py", declares("fine"))
+    began = perf_counter()
+
+    jobs, problems = package.found()
+
+    assert jobs == {"fine": "fine"}
+    assert list(problems) == ["a_bad"]
+    assert f"the import of {package.name}.a_bad took longer than" in problems["a_bad"]
+    assert perf_counter() - began < 3
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_i7_nine_modules_that_never_end_keep_nobody_from_being_found(package: Package) -> None:
+    for number in range(9):
+        package.add(f"a_bad_{number}.py", ENDLESS)
+    package.add("fine.py", declares("fine"))
+
+    jobs, problems = package.found()
+
+    assert jobs == {"fine": "fine"}
+    assert len(problems) == 9
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_a_module_slower_than_its_share_gets_what_the_others_leave(package: Package) -> None:
+    slow = "from time import perf_counter\nend = perf_counter() + 0.4\nwhile perf_counter() < end: pass\n"
+    package.add("slow.py", slow + declares("slow"))
+    for number in range(3):
+        package.add(f"fine_{number}.py", declares(f"fine-{number}"))
+
+    jobs, problems = package.found()
+
+    assert problems == {}
+    assert set(jobs) == {"slow", "fine-0", "fine-1", "fine-2"}
+
+
+def test_when_the_time_is_over_the_rest_is_named(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "DISCOVERY_LIMIT", 0.0)
+
+    catalog = discover(package.name)
+
+    assert catalog == Catalog(problems={package.name: "not imported: discovery took longer than 0 s in all"})
+
+
+# --- the alarm --------------------------------------------------------------------------------------------
+
+
+def test_outside_the_main_thread_nothing_is_limited_and_everything_is_found(package: Package) -> None:
+    package.add("fine.py", declares("fine"))
+    found: list[Catalog] = []
+
+    thread = threading.Thread(target=lambda: found.append(discover(package.name)))
+    thread.start()
+    thread.join()
+
+    assert list(found[0].jobs) == ["fine"]
+
+
+@pytest.fixture
+def rung() -> Iterator[list[int]]:
+    """Somebody else's alarm handler."""
+    rung: list[int] = []
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        rung.append(number)
+
+    before = signal.signal(signal.SIGALRM, ring)
+    yield rung
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def busy(seconds: float) -> None:
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        pass
+
+
+def test_an_alarm_that_was_set_before_goes_off_at_its_time(rung: list[int]) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0.15)
+    with time_limit(5, "a short task"):
+        busy(0.05)
+    assert rung == []
+    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 0.11
+
+    busy(0.15)
+
+    assert rung == [signal.SIGALRM]
+
+
+def test_an_alarm_that_came_due_meanwhile_goes_off_at_once(rung: list[int]) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    with time_limit(5, "a task"):
+        busy(0.05)
+
+    busy(0.01)
+
+    assert rung == [signal.SIGALRM]
+
+
+def test_without_an_alarm_before_there_is_none_after(rung: list[int]) -> None:
+    with (
+        pytest.raises(TimeLimitExceeded, match=r"a task took longer than 0\.02 s"),
+        time_limit(0.02, "a task"),
+    ):
+        busy(1)
+
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert rung == []
+
+
+def test_a_limit_within_a_limit_ends_its_own_part_only(rung: list[int]) -> None:
+    with time_limit(5, "all"):
+        with pytest.raises(TimeLimitExceeded, match="a part"), time_limit(0.02, "a part"):
+            busy(1)
+        left = signal.getitimer(signal.ITIMER_REAL)[0]
+
+    assert 4 < left < 5
+
+
+# --- one job, for the executor ----------------------------------------------------------------------------
+
+
+def loaded(package: Package, module: str, name: str) -> Job | LoadProblem | None:
+    return load_job(package.name, f"{package.name}.{module}", name)
+
+
+def test_one_job_is_loaded_without_importing_the_others(package: Package) -> None:
+    package.add("menu.py", declares("menu", "lunch"))
+    package.add("other.py", "raise RuntimeError('not to be imported')\n")
+
+    job = loaded(package, "menu", "lunch")
+
+    assert isinstance(job, Job)
+    assert job.name == "lunch"
+    assert f"{package.name}.other" not in sys.modules
+
+
+@pytest.mark.parametrize("module, name", [("menu", "gone"), ("gone", "menu"), ("menu.gone", "menu")])
+def test_a_job_or_module_that_is_not_deployed_is_none(package: Package, module: str, name: str) -> None:
+    package.add("menu.py", declares("menu"))
+
+    assert loaded(package, module, name) is None
+
+
+def test_a_module_that_does_not_import_says_why(package: Package) -> None:
+    package.add("menu.py", "import a_library_that_is_not_there\n")
+
+    assert loaded(package, "menu", "menu") == LoadProblem(
+        "ModuleNotFoundError: No module named 'a_library_that_is_not_there'"
+    )
+
+
+def test_nothing_outside_the_package_is_imported(package: Package) -> None:
+    problem = load_job(package.name, "antigravity", "menu")
+
+    assert isinstance(problem, LoadProblem)
+    assert "'antigravity' is not a module of the package" in problem.text
+    assert "antigravity" not in sys.modules
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_a_module_that_never_ends_its_import_is_a_problem_for_the_executor_too(package: Package) -> None:
+    package.add("menu.py", ENDLESS)
+
+    problem = loaded(package, "menu", "menu")
+
+    assert isinstance(problem, LoadProblem)
+    assert "took longer than 1 s" in problem.text
+
+
+def test_loading_is_what_the_executor_expects(package: Package) -> None:
+    package.add("menu.py", declares("menu"))
+    load: Callable[[str, str], Job | LoadProblem | None] = lambda module, name: load_job(  # noqa: E731
+        package.name, module, name
+    )
+
+    assert isinstance(load(f"{package.name}.menu", "menu"), Job)
