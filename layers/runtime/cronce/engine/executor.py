@@ -198,7 +198,7 @@ class Executor:
             raise worker.claim.broken
         if worker.claim.signalled is Stop.CLAIM_LOST:
             return self._claim_lost(worker)
-        with worker.claim.ending() as record:
+        with worker.claim.writing() as record:
             text = "" if raised is None else _text(raised)
             after = self._after(worker, record, raised)
             kept = moves.long_error(after, text)

@@ -95,7 +95,6 @@ class HeldClaim:
         self._clock = clock
         self._lock = threading.Lock()
         self._stop: tuple[Stop, str] | None = None
-        self._over = False
         self.signalled: Stop | None = None
         """The signal that the job was given; None: none so far."""
         self.broken: StoreError | None = None
@@ -129,13 +128,13 @@ class HeldClaim:
             raise _SIGNALS[stop](f"run {self._record.ref.id}: {why}")
 
     def renew(self) -> bool:
-        """Renew the claim. False: it is lost, or no longer needed; there is nothing more to renew.
+        """Renew the claim. False: there is nothing more to renew, it is lost or the run has ended.
 
         Raises:
             StoreError: the store did not answer; the claim is trusted as before.
         """
         with self._lock:
-            if self._over or self._is_lost():
+            if self._is_lost():
                 return False
             asked = Moment.of(self._clock)
             until = claim_end(self._record, asked.wall, self._limits.deadline)
@@ -157,13 +156,6 @@ class HeldClaim:
     def writing(self) -> Iterator[RunRecord]:
         """Alone with the run's record: no renewal in between."""
         with self._lock:
-            yield self._record
-
-    @contextmanager
-    def ending(self) -> Iterator[RunRecord]:
-        """Likewise, for the last write: a renewal that comes later finds nothing to do."""
-        with self._lock:
-            self._over = True
             yield self._record
 
     def _found(self) -> tuple[Stop, str] | None:
