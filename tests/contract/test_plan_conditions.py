@@ -155,6 +155,16 @@ def test_a_window_that_queues_is_stale_when_the_slots_have_moved(backend: Backen
     assert backend.runs.get(ref(1)) is None
 
 
+def test_a_window_that_queues_is_stale_when_a_free_slot_was_handed_out(backend: Backend) -> None:
+    handed_out = job_state(slots=Slots(held=frozenset({ref(0).id})))
+    backend.place(handed_out)
+
+    assert backend.plans.commit(grant_of(backend), [window(job_state(), queued(ref(1)))]) == STALE
+
+    assert job_in(backend) == handed_out
+    assert backend.runs.get(ref(1)) is None
+
+
 def test_a_stale_job_stops_the_others_of_its_transaction_only_until_it_is_left_out(backend: Backend) -> None:
     fresh: list[JobState] = [job_state("a"), job_state("c")]
     backend.place(*fresh, job_state("b", planned_to=NOW + 5 * MINUTE))

@@ -159,6 +159,28 @@ def test_a_claim_takes_a_slot_and_the_jobs_next_token(backend: Backend) -> None:
     assert job_in(backend) == job_state(slots=Slots(held=frozenset({RUN.id}), fencing_token=7))
 
 
+def test_a_free_place_that_was_handed_to_a_woken_run_is_not_taken_as_well(backend: Backend) -> None:
+    handed_out = Slots(held=frozenset({NEXT.id}))
+    backend.place(job_state(slots=handed_out))
+    seen = born(backend, pending(RUN))
+
+    assert backend.runs.apply(claim_of(seen, token=1, slots=Slots())) is Applied.JOB_MOVED
+    assert job_in(backend).slots == handed_out
+    assert stored(backend, RUN) == seen
+
+
+def test_the_last_slot_is_freed_and_taken_again(backend: Backend) -> None:
+    mine = Slots(held=frozenset({RUN.id}), fencing_token=7)
+    backend.place(job_state(slots=mine), running(RUN))
+    freed = SlotsChange(before=mine, after=Slots(fencing_token=7))
+    assert backend.runs.apply(finish_of(running(RUN), slots=freed)) is Applied.DONE
+    assert job_in(backend).slots == Slots(fencing_token=7)
+
+    claim = claim_of(born(backend, pending(NEXT)), token=8, slots=Slots(fencing_token=7))
+    assert backend.runs.apply(claim) is Applied.DONE
+    assert job_in(backend).slots == Slots(held=frozenset({NEXT.id}), fencing_token=8)
+
+
 def test_i26_the_second_of_two_claims_on_the_same_slots_reads_again(backend: Backend) -> None:
     before = Slots()
     backend.place(job_state(slots=before))
