@@ -1,7 +1,7 @@
 """Whose write was it? A change that is sent again because its reply was lost.
 
 Invariants:
-- an own write is recognised on the record that it wrote, and done once, with all that stands in its transaction;
+- an own write is recognised on the record that it wrote, and done once, with all of its transaction;
 - a write of somebody else is never taken for it, however alike the states are that both leave.
 """
 
