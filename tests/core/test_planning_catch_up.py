@@ -10,20 +10,16 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
-from itertools import pairwise
+from datetime import date, timedelta
 
 import pytest
 
-from cronce.core.catch_up import Fate, Scene, judge
 from cronce.core.job import Job
-from cronce.core.jobstate import GapReason, Held
 from cronce.core.records import Slots
 from cronce.core.run import Notice, Reason, RunStatus
 from cronce.core.schedule import Cron, Every
-from tests.core.planned_job import DAY, MINUTE, RETENTION, Planned, at, declare, short, spans
+from tests.core.planned_job import DAY, MINUTE, RETENTION, Planned, at, declare, spans
 
 EVERY_MINUTE = Cron("* * * * *")
 
@@ -267,135 +263,3 @@ def test_the_calendar_is_asked_once_for_each_date_of_a_long_window() -> None:
     missed(declare(EVERY_MINUTE, exclude=never), "2026-01-01 00:00:00", "2026-01-03 12:00:00")
 
     assert asked == [date(2026, 1, day) for day in (1, 2, 3)]
-
-
-# --- cut windows ------------------------------------------------------------------------------------------
-
-
-def every_other_day_excluded(day: date) -> bool:
-    return day.toordinal() % 2 == 0
-
-
-def test_i12_more_than_ninety_excluded_times_give_one_run_and_not_one_per_part() -> None:
-    daily = Planned(declare(Cron("0 6 * * *"), exclude=every_other_day_excluded), at("2025-05-01 05:00:00"))
-    now = at("2026-01-05 07:00:00")
-
-    parts = [daily.tick(now + n * MINUTE) for n in range(4)]
-
-    assert [part.after.held for part in parts] == [Held.BEHIND, Held.BEHIND, None, None]
-    assert len(daily.ran) == 1
-    assert parts[3].runs == ()
-    assert set(daily.accounts().values()) == {1}
-    assert len(daily.accounts()) == 250
-    newest_open_day = max(day for day in (4, 5) if not every_other_day_excluded(date(2026, 1, day)))
-    assert daily.ran == [f"0{newest_open_day} 06:00"]
-
-
-def test_a_job_that_is_behind_says_where_it_stands_and_is_not_overdue_meanwhile() -> None:
-    daily = Planned(declare(Cron("0 6 * * *"), exclude=every_other_day_excluded), at("2025-05-01 05:00:00"))
-    now = at("2026-01-05 07:00:00")
-
-    part = daily.tick(now)
-
-    last = part.runs[-1].ref.scheduled_at
-    assert part.actions == 90
-    assert part.after.planned_to == last
-    assert part.after.planned_local == last.replace(tzinfo=None)
-    assert part.after.next_at == part.after.due_at == last + DAY
-    assert part.after.expect_by == now + daily.declared.grace
-
-
-def test_all_parts_of_a_long_catch_up_run_in_order_behind_each_other() -> None:
-    menu = Planned(declare(EVERY_MINUTE, catch_up="all"), at("2026-01-05 00:00:05"))
-    now = at("2026-01-05 01:40:05")
-
-    parts = [menu.tick(now + n * MINUTE) for n in range(4)]
-
-    assert [part.after.held for part in parts[:3]] == [Held.BEHIND, Held.BEHIND, None]
-    assert spans(menu.gaps) == ["05 00:00 - 05 00:00: 1 catch_up_limit"]
-    assert menu.ran == [short(at("2026-01-05 00:01:00") + n * MINUTE) for n in range(103)]
-    assert [run.status for run in menu.runs].count(
-        RunStatus.PENDING
-    ) == 1 + 1  # the first, and the one on time
-    assert menu.runs[-1].status is RunStatus.PENDING
-    assert all(earlier < later for earlier, later in pairwise(run.ref for run in menu.runs))
-
-
-@pytest.mark.parametrize("policy", ["latest", "skip", "all"])
-def test_a_year_of_every_minute_is_accounted_for_tick_by_tick(policy: str) -> None:
-    menu = Planned(declare(EVERY_MINUTE, catch_up=policy), at("2025-10-05 10:00:00"))
-    now, ticks = at("2026-01-05 10:00:05"), 0
-
-    while menu.state.planned_to < now:
-        menu.tick(now + ticks * MINUTE)
-        ticks += 1
-        assert ticks < 20
-
-    assert set(menu.accounts().values()) == {1}
-    assert len(menu.accounts()) == 92 * 24 * 60 + ticks
-    newest = short((now + (ticks - 1) * MINUTE).replace(second=0))
-    assert menu.ran[-1] == newest
-    assert len(menu.ran) <= {"latest": 1, "skip": 3, "all": 100 + ticks}[policy]
-    reasons = {gap.reason for gap in menu.gaps}
-    expected = {
-        "latest": {GapReason.SUPERSEDED},
-        "skip": {GapReason.LATE},
-        "all": {GapReason.LATE, GapReason.CATCH_UP_LIMIT},
-    }
-    assert reasons == expected[policy]
-
-
-# --- what is certain of a stretch that goes on ------------------------------------------------------------
-
-TIMES = [at("2026-01-05 00:00:00") + n * MINUTE for n in range(6)]
-
-
-def fates(job: Job, barred: Sequence[Fate | None], *, more: bool) -> list[Fate]:
-    scene = Scene(now=at("2026-01-05 12:00:00"), resumed_at=None, retention=RETENTION, more=more)
-    return judge(job, TIMES, barred, scene)
-
-
-def test_of_a_stretch_that_goes_on_latest_answers_up_to_its_newest_candidate() -> None:
-    barred = [None, Fate.EXCLUDED, None, None, Fate.EXCLUDED, Fate.EXCLUDED]
-    job = declare(EVERY_MINUTE)
-
-    assert fates(job, barred, more=False) == [
-        Fate.SUPERSEDED,
-        Fate.EXCLUDED,
-        Fate.SUPERSEDED,
-        Fate.RUN,
-        Fate.EXCLUDED,
-        Fate.EXCLUDED,
-    ]
-    assert fates(job, barred, more=True) == [Fate.SUPERSEDED, Fate.EXCLUDED, Fate.SUPERSEDED]
-
-
-def test_of_a_stretch_that_goes_on_latest_gives_up_a_candidate_that_has_only_barred_ones_behind_it() -> None:
-    barred: list[Fate | None] = [None, *5 * [Fate.EXCLUDED]]
-
-    assert fates(declare(EVERY_MINUTE), barred, more=True) == [Fate.SUPERSEDED, *5 * [Fate.EXCLUDED]]
-
-
-def test_of_a_stretch_that_goes_on_all_answers_what_is_over_the_cap_already() -> None:
-    job = declare(EVERY_MINUTE, catch_up="all", catch_up_cap=2)
-
-    assert fates(job, 6 * [None], more=False) == [*4 * [Fate.CATCH_UP_LIMIT], Fate.RUN, Fate.RUN]
-    assert fates(job, 6 * [None], more=True) == 4 * [Fate.CATCH_UP_LIMIT]
-
-
-def test_of_a_stretch_that_goes_on_all_runs_the_oldest_when_nothing_else_is_certain() -> None:
-    job = declare(EVERY_MINUTE, catch_up="all", catch_up_cap=100)
-
-    assert fates(job, 6 * [None], more=True) == 6 * [Fate.RUN]
-
-
-def test_what_is_too_late_now_is_too_late_whatever_follows() -> None:
-    job = declare(EVERY_MINUTE, max_lateness="1h")
-
-    assert fates(job, 6 * [None], more=True) == 6 * [Fate.LATE]
-
-
-def test_nothing_to_judge_is_nothing_judged() -> None:
-    scene = Scene(now=datetime.max.replace(tzinfo=TIMES[0].tzinfo), resumed_at=None, retention=RETENTION)
-
-    assert judge(declare(EVERY_MINUTE), [], [], scene) == []

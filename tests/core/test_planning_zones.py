@@ -10,19 +10,17 @@ Invariants:
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cronce.core.catch_up import Fate
 from cronce.core.jobstate import Held
 from cronce.core.run import Notice, RunStatus
 from cronce.core.schedule import Cron, Schedule
 from cronce.core.zone_change import first_wall, moved_before, repeats, wall
-from tests.core.planned_job import DAY, HOUR, MINUTE, Planned, at, declare, spans
+from tests.core.planned_job import DAY, MINUTE, Planned, at, declare, spans
 from tests.core.zone_data import zone_data
 
 VANCOUVER = "America/Vancouver"
@@ -292,12 +290,3 @@ def test_the_wall_time_never_moves_back_while_a_schedule_is_in_force() -> None:
 
     assert walls == sorted(walls)
     assert len(job.ran) == 24
-
-
-def test_same_local_time_is_a_fate_of_its_own() -> None:
-    schedule = Cron("0 9 * * *", tz=VANCOUVER)
-    times = schedule.between(at("2026-12-01 00:00:00"), at("2026-12-03 00:00:00"))
-
-    assert repeats(schedule, times, wall(schedule, times[0])) == [True, False]
-    assert Fate.SAME_LOCAL_TIME.value == "same_local_time"
-    assert times[1] - times[0] == timedelta(days=1) == 24 * HOUR

@@ -10,7 +10,8 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import date
 
@@ -55,7 +56,7 @@ def after_an_outage() -> World:
     return world
 
 
-Ledger = tuple[Set[object], Set[object], Mapping[str, object]]
+Ledger = tuple[AbstractSet[object], AbstractSet[object], Mapping[str, object]]
 
 
 def ledger_of(world: World) -> Ledger:

@@ -2,70 +2,19 @@
 
 Invariants:
 - whatever one module does at import, every other module's jobs are found, within the time that discovery has;
-- a problem names its module; jobs of one name are refused in both modules, and nothing else of theirs is;
-- the alarm that was set before is as it was before.
+- a problem names its module; jobs of one name are refused in both modules, and nothing else of theirs is.
 """
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 from time import perf_counter
-from types import FrameType
 
 import pytest
 
-from cronce.core.job import Job
 from cronce.engine import registry
-from cronce.engine.job_loader import LoadProblem
-from cronce.engine.registry import Catalog, discover, load_job
-from cronce.engine.time_limit import TimeLimitExceeded, time_limit
-
-PREAMBLE = "from cronce.core.job import job\nfrom cronce.core.schedule import Cron\n"
-FINE = "@job('{name}', schedule=Cron('0 6 * * *'))\ndef {function}(run): pass\n"
-NUMBERS = count()
-
-
-def declares(*names: str) -> str:
-    """A module that declares jobs."""
-    return PREAMBLE + "".join(FINE.format(name=name, function=name.replace("-", "_")) for name in names)
-
-
-class Package:
-    """A package of jobs in a folder of its own."""
-
-    def __init__(self, root: Path) -> None:
-        self.name = f"jobs_{next(NUMBERS)}"
-        self.folder = root / self.name
-        self.folder.mkdir()
-
-    def add(self, path: str, text: str) -> None:
-        file = self.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-    def found(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Jobs with their modules, and problems by module, without the package's name."""
-        catalog = discover(self.name)
-        jobs = {name: self.short(declared.module) for name, declared in catalog.jobs.items()}
-        return jobs, {self.short(module): text for module, text in catalog.problems.items()}
-
-    def short(self, module: str) -> str:
-        return module.removeprefix(self.name).removeprefix(".")
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    package = Package(tmp_path)
-    yield package
-    for module in [name for name in sys.modules if name.split(".")[0] == package.name]:
-        del sys.modules[module]
-
+from cronce.engine.registry import Catalog, discover
+from tests.scenarios.job_package import FINE, PREAMBLE, Package, declares
 
 # --- what is found ----------------------------------------------------------------------------------------
 
@@ -256,9 +205,6 @@ def test_when_the_time_is_over_the_rest_is_named(package: Package, monkeypatch: 
     assert catalog == Catalog(problems={package.name: "not imported: discovery took longer than 0 s in all"})
 
 
-# --- the alarm --------------------------------------------------------------------------------------------
-
-
 def test_outside_the_main_thread_nothing_is_limited_and_everything_is_found(package: Package) -> None:
     package.add("fine.py", declares("fine"))
     found: list[Catalog] = []
@@ -268,125 +214,3 @@ def test_outside_the_main_thread_nothing_is_limited_and_everything_is_found(pack
     thread.join()
 
     assert list(found[0].jobs) == ["fine"]
-
-
-@pytest.fixture
-def rung() -> Iterator[list[int]]:
-    """Somebody else's alarm handler."""
-    rung: list[int] = []
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        rung.append(number)
-
-    before = signal.signal(signal.SIGALRM, ring)
-    yield rung
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
-
-
-def busy(seconds: float) -> None:
-    end = perf_counter() + seconds
-    while perf_counter() < end:
-        pass
-
-
-def test_an_alarm_that_was_set_before_goes_off_at_its_time(rung: list[int]) -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0.15)
-    with time_limit(5, "a short task"):
-        busy(0.05)
-    assert rung == []
-    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 0.11
-
-    busy(0.15)
-
-    assert rung == [signal.SIGALRM]
-
-
-def test_an_alarm_that_came_due_meanwhile_goes_off_at_once(rung: list[int]) -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0.02)
-    with time_limit(5, "a task"):
-        busy(0.05)
-
-    busy(0.01)
-
-    assert rung == [signal.SIGALRM]
-
-
-def test_without_an_alarm_before_there_is_none_after(rung: list[int]) -> None:
-    with (
-        pytest.raises(TimeLimitExceeded, match=r"a task took longer than 0\.02 s"),
-        time_limit(0.02, "a task"),
-    ):
-        busy(1)
-
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    assert rung == []
-
-
-def test_a_limit_within_a_limit_ends_its_own_part_only(rung: list[int]) -> None:
-    with time_limit(5, "all"):
-        with pytest.raises(TimeLimitExceeded, match="a part"), time_limit(0.02, "a part"):
-            busy(1)
-        left = signal.getitimer(signal.ITIMER_REAL)[0]
-
-    assert 4 < left < 5
-
-
-# --- one job, for the executor ----------------------------------------------------------------------------
-
-
-def loaded(package: Package, module: str, name: str) -> Job | LoadProblem | None:
-    return load_job(package.name, f"{package.name}.{module}", name)
-
-
-def test_one_job_is_loaded_without_importing_the_others(package: Package) -> None:
-    package.add("menu.py", declares("menu", "lunch"))
-    package.add("other.py", "raise RuntimeError('not to be imported')\n")
-
-    job = loaded(package, "menu", "lunch")
-
-    assert isinstance(job, Job)
-    assert job.name == "lunch"
-    assert f"{package.name}.other" not in sys.modules
-
-
-@pytest.mark.parametrize("module, name", [("menu", "gone"), ("gone", "menu"), ("menu.gone", "menu")])
-def test_a_job_or_module_that_is_not_deployed_is_none(package: Package, module: str, name: str) -> None:
-    package.add("menu.py", declares("menu"))
-
-    assert loaded(package, module, name) is None
-
-
-def test_a_module_that_does_not_import_says_why(package: Package) -> None:
-    package.add("menu.py", "import a_library_that_is_not_there\n")
-
-    assert loaded(package, "menu", "menu") == LoadProblem(
-        "ModuleNotFoundError: No module named 'a_library_that_is_not_there'"
-    )
-
-
-def test_nothing_outside_the_package_is_imported(package: Package) -> None:
-    problem = load_job(package.name, "antigravity", "menu")
-
-    assert isinstance(problem, LoadProblem)
-    assert "'antigravity' is not a module of the package" in problem.text
-    assert "antigravity" not in sys.modules
-
-
-@pytest.mark.usefixtures("short_limits")
-def test_a_module_that_never_ends_its_import_is_a_problem_for_the_executor_too(package: Package) -> None:
-    package.add("menu.py", ENDLESS)
-
-    problem = loaded(package, "menu", "menu")
-
-    assert isinstance(problem, LoadProblem)
-    assert "took longer than 1 s" in problem.text
-
-
-def test_loading_is_what_the_executor_expects(package: Package) -> None:
-    package.add("menu.py", declares("menu"))
-    load: Callable[[str, str], Job | LoadProblem | None] = lambda module, name: load_job(  # noqa: E731
-        package.name, module, name
-    )
-
-    assert isinstance(load(f"{package.name}.menu", "menu"), Job)

@@ -1,0 +1,79 @@
+"""The limit on author code.
+
+Invariants:
+- code that takes too long is interrupted, in the main thread;
+- the alarm that was set before is as it was before, at its time.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from time import perf_counter
+from types import FrameType
+
+import pytest
+
+from cronce.engine.time_limit import TimeLimitExceeded, time_limit
+
+
+@pytest.fixture
+def rung() -> Iterator[list[int]]:
+    """Somebody else's alarm handler."""
+    rung: list[int] = []
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        rung.append(number)
+
+    before = signal.signal(signal.SIGALRM, ring)
+    yield rung
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def busy(seconds: float) -> None:
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        pass
+
+
+def test_an_alarm_that_was_set_before_goes_off_at_its_time(rung: list[int]) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0.15)
+    with time_limit(5, "a short task"):
+        busy(0.05)
+    assert rung == []
+    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 0.11
+
+    busy(0.15)
+
+    assert rung == [signal.SIGALRM]
+
+
+def test_an_alarm_that_came_due_meanwhile_goes_off_at_once(rung: list[int]) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    with time_limit(5, "a task"):
+        busy(0.05)
+
+    busy(0.01)
+
+    assert rung == [signal.SIGALRM]
+
+
+def test_without_an_alarm_before_there_is_none_after(rung: list[int]) -> None:
+    with (
+        pytest.raises(TimeLimitExceeded, match="a task took longer"),
+        time_limit(0.02, "a task"),
+    ):
+        busy(1)
+
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert rung == []
+
+
+def test_a_limit_within_a_limit_ends_its_own_part_only(rung: list[int]) -> None:
+    with time_limit(5, "all"):
+        with pytest.raises(TimeLimitExceeded, match="a part"), time_limit(0.02, "a part"):
+            busy(1)
+        left = signal.getitimer(signal.ITIMER_REAL)[0]
+
+    assert 4 < left < 5
