@@ -226,13 +226,31 @@ def test_an_unknown_job_waits_a_quarter_of_an_hour_and_then_fails() -> None:
     )
 
 
-def test_waiting_for_an_unknown_job_does_not_touch_the_last_attempts_error() -> None:
+def test_a_run_that_waits_for_its_job_says_so_and_the_next_claim_forgets_it() -> None:
+    waiting = moves.job_unknown(pending(), "not there", NOW, KEPT)
+    assert (waiting.error, waiting.error_kept) == ("not there", False)
+    again = moves.claimed(moves.to_dispatch(waiting, NOW), WORKER, 9, NOW)
+    assert (again.unknown_since, again.error, again.attempt) == (None, None, 1)
+
+
+DISPLACING = {
+    "unknown job": lambda run: moves.job_unknown(run, "not there", NOW, KEPT),
+    "timed out before its claim": lambda run: moves.timed_out(run, NOW, KEPT),
+    "expired": lambda run: moves.expired(run, NOW, KEPT),
+}
+
+
+@pytest.mark.parametrize("how", DISPLACING)
+def test_the_last_attempts_error_is_kept_when_another_text_takes_its_place(how: str) -> None:
     tried = moves.to_dispatch(moves.attempt_failed(running(), error(), NOW, KEPT), NOW)
-    waiting = moves.to_dispatch(moves.job_unknown(tried, "gone", NOW, KEPT), NOW)
-    kept = moves.past_attempt(waiting)
+    after = DISPLACING[how](tried)
+    kept = moves.displaced_attempt(tried, after)
     assert kept is not None
-    assert (kept.error, kept.outcome) == ("ValueError: no", "error")
-    assert moves.claimed(waiting, WORKER, 9, NOW).unknown_since is None
+    assert (kept.number, kept.error, kept.outcome) == (1, "ValueError: no", "error")
+    assert after.error != "ValueError: no"
+    # It is kept: a later claim must not put the other text in its place, nor a later wait.
+    assert moves.past_attempt(after) is None
+    assert moves.displaced_attempt(after, moves.failed(after, Reason.UNKNOWN_JOB, "x", NOW, KEPT)) is None
 
 
 def test_a_lost_worker_costs_an_attempt_and_the_last_one_fails_the_run() -> None:

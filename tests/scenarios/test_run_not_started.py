@@ -16,6 +16,7 @@ from cronce.core.run import Notice, Reason, RunStatus
 from cronce.engine.executor import Outcome
 from cronce.engine.job_loader import LoadProblem
 from cronce.engine.metrics import ITEMS_UNREADABLE
+from cronce.engine.run_handle import Run
 from cronce.testing import job_key, run_key
 from tests.scenarios.run_world import MINUTE, NAME, NOON, World
 
@@ -32,6 +33,7 @@ def test_a_job_that_is_not_deployed_fails_after_a_quarter_of_an_hour_not_before(
     assert world.deliver()[0].outcome is Outcome.UNKNOWN_JOB
     waiting = world.run(ref)
     assert (waiting.status, waiting.due_at) == (RunStatus.WAITING, NOON + 15 * MINUTE)
+    assert waiting.error == "job 'menu' is not in this deployment"
     assert world.minutes(14) == []
     world.minutes(2)
     run = world.run(ref)
@@ -52,6 +54,25 @@ def test_i1_a_module_that_is_repaired_in_time_costs_its_run_no_attempt(world: Wo
     world.loaded[NAME] = good
     world.minutes(16)
     assert (done, world.run(ref).status) == ([1], RunStatus.SUCCEEDED)
+
+
+def test_a_job_that_vanishes_after_a_failed_attempt_leaves_that_attempts_error_on_record(
+    world: World,
+) -> None:
+    def job(run: Run) -> None:
+        raise ValueError("no eggs")
+
+    world.declare(job)
+    ref = world.plan()
+    world.deliver()
+    world.loaded.clear()
+    world.minutes(2)
+    assert world.run(ref).error == "job 'menu' is not in this deployment"
+    assert [kept.error for kept in world.store.steps.attempts(ref)] == ["ValueError: no eggs"]
+    world.declare(lambda run: None)
+    world.minutes(16)
+    assert (world.run(ref).status, world.run(ref).attempt) == (RunStatus.SUCCEEDED, 2)
+    assert [kept.error for kept in world.store.steps.attempts(ref)] == ["ValueError: no eggs"]
 
 
 def test_a_module_that_stays_broken_fails_its_run_with_the_reason(world: World) -> None:

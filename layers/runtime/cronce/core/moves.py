@@ -99,9 +99,7 @@ def redispatched(run: RunRecord, now: datetime, *, accepted: bool) -> RunRecord:
 def claimed(run: RunRecord, invocation: Invocation, token: int, now: datetime) -> RunRecord:
     """PENDING -> RUNNING under this invocation: a new attempt, or the next slice of the one under way."""
     if run.slice == 0:
-        run = replace(
-            run, attempt=run.attempt + 1, slice=1, attempt_started_at=now, error=None, error_kept=False
-        )
+        run = replace(run, attempt=run.attempt + 1, slice=1, attempt_started_at=now)
     begun = replace(
         run,
         status=RunStatus.RUNNING,
@@ -117,6 +115,8 @@ def claimed(run: RunRecord, invocation: Invocation, token: int, now: datetime) -
         unknown_since=None,
         request_id=invocation.request_id,
         log_stream=invocation.log_stream,
+        error=None,
+        error_kept=False,
     )
     until = claim_end(begun, now, invocation.deadline)
     return replace(begun, claim_until=until, due_at=until)
@@ -162,12 +162,13 @@ def lost(run: RunRecord, now: datetime, delay: timedelta, retention: timedelta) 
 def job_unknown(run: RunRecord, problem: str, now: datetime, retention: timedelta) -> RunRecord:
     """PENDING -> WAITING(backoff) while its job may yet be deployed, then FAILED(unknown_job).
 
-    No attempt is spent. The attempt before it keeps its error.
+    No attempt is spent; the record says what it waits for.
     """
     since = run.unknown_since or now
     if now >= since + UNKNOWN_JOB_WAIT:
         return failed(run, Reason.UNKNOWN_JOB, problem, now, retention)
-    return replace(_waiting(run, Reason.BACKOFF, since + UNKNOWN_JOB_WAIT), unknown_since=since)
+    waiting = _waiting(_noted(run, problem), Reason.BACKOFF, since + UNKNOWN_JOB_WAIT)
+    return replace(waiting, unknown_since=since)
 
 
 def _waiting(run: RunRecord, reason: Reason, due_at: datetime) -> RunRecord:
@@ -185,8 +186,11 @@ def succeeded(run: RunRecord, now: datetime, retention: timedelta) -> RunRecord:
 
 def failed(run: RunRecord, reason: Reason, text: str, now: datetime, retention: timedelta) -> RunRecord:
     """-> FAILED, from RUNNING or before it started. It must be told."""
-    over = _attempt_over(run, reason, now) if run.status is RunStatus.RUNNING else run
-    return _ended(_with_error(over, text), RunStatus.FAILED, reason, now, retention)
+    if run.status is RunStatus.RUNNING:
+        over = _with_error(_attempt_over(run, reason, now), text)
+    else:
+        over = _noted(run, text)
+    return _ended(over, RunStatus.FAILED, reason, now, retention)
 
 
 def timed_out(run: RunRecord, now: datetime, retention: timedelta) -> RunRecord:
@@ -238,6 +242,12 @@ def past_attempt(run: RunRecord) -> AttemptRecord | None:
     return _attempt(run, run.error, run.attempt_ended_at)
 
 
+def displaced_attempt(before: RunRecord, after: RunRecord) -> AttemptRecord | None:
+    """What is kept of the last attempt when its error made way on the record for another text."""
+    displaced = after.error_kept and not before.error_kept and before.status is not RunStatus.RUNNING
+    return past_attempt(before) if displaced else None
+
+
 def long_error(run: RunRecord, text: str) -> AttemptRecord | None:
     """What is kept at once of an attempt that just failed with more text than its run's record takes."""
     if not run.error_kept or run.attempt_ended_at is None:
@@ -265,5 +275,11 @@ def _attempt_over(run: RunRecord, outcome: Reason, now: datetime) -> RunRecord:
 
 def _with_error(run: RunRecord, text: str) -> RunRecord:
     """The start of the text on the record; `error_kept`: there is more, with the attempt's own item."""
-    long = len(text.encode(errors="replace")) > INLINE_LIMIT and run.attempt_outcome is not None
+    long = len(text.encode(errors="replace")) > INLINE_LIMIT
     return replace(run, error=clipped(text, INLINE_LIMIT), error_kept=long)
+
+
+def _noted(run: RunRecord, text: str) -> RunRecord:
+    """A text that is no attempt's error; the last attempt's, if there is one, goes to an item of its own."""
+    kept = run.error_kept or past_attempt(run) is not None
+    return replace(run, error=clipped(text, INLINE_LIMIT), error_kept=kept)

@@ -63,6 +63,8 @@ class Ledger:
             change: the run before and after, with guard and attempt; slots and wake-up are found here.
             policy: of the run's job.
         """
+        if change.attempt is None and change.before is not None:
+            change = replace(change, attempt=moves.displaced_attempt(change.before, change.after))
         write = self._end if change.after.status.is_final else self._move_alone
         applied = write(change, policy)
         if applied is Applied.DONE:
