@@ -7,6 +7,7 @@ Invariants:
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from time import perf_counter
 

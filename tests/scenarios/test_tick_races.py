@@ -17,6 +17,7 @@ from cronce.core.lease import Lease
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import RunStatus, Trigger
 from cronce.core.schedule import Cron
+from cronce.engine.scheduler import TickEnd
 from cronce.testing import ManualClock, run_key
 from tests.scenarios.tick_world import HOUR, MINUTE, MORNING, SECOND, Killed, World, declare
 
