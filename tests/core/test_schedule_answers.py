@@ -82,9 +82,9 @@ def test_a_limit_gives_the_oldest(planned: Schedule) -> None:
 )
 def test_a_limited_window_of_centuries_costs_no_more_than_its_limit(planned: Schedule) -> None:
     planned.next_after(NOON)  # the zone is loaded
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(planned.between(NOON, NOON + timedelta(days=100_000), limit=20_000)) == 20_000
-    assert time.perf_counter() - begun < 1, "144 million occurrences would take minutes"
+    assert time.process_time() - begun < 1, "144 million occurrences would take minutes"
 
 
 @each_schedule

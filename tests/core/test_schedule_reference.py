@@ -261,6 +261,12 @@ def test_a_window_of_years_is_the_sum_of_its_days() -> None:
         assert by_day == schedule.between(days[0], days[-1])
 
 
+def test_no_firing_is_lost_or_doubled_where_a_long_window_is_evaluated_in_parts() -> None:
+    midnight = datetime(2020, 1, 1, tzinfo=UTC)
+    days = [midnight + timedelta(days=n) for n in range(5 * 366)]
+    assert Cron("0 0 * * *").between(midnight - timedelta(seconds=1), days[-1]) == days
+
+
 def test_the_reference_itself_knows_the_calendar() -> None:
     second_friday: Expression = read("0 0 * * 5#2")
     assert [day for day in range(1, 32) if second_friday.on(datetime(2026, 5, day, tzinfo=UTC).date())] == [8]

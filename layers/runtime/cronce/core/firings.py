@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 
 from cronce.core.cron_fields import CronFields
@@ -98,8 +98,8 @@ class FiringRule:
         if index == 0 or self.fields.every_hour or self.dst_gap is DstGap.SKIP:
             return []
         stretch, previous = near[index], near[index - 1]
-        gap = self.fields.wall_times(previous.wall(stretch.start), stretch.wall(stretch.start))
-        return [wall for wall in gap if not any(other.shows(wall) for other in near)]
+        # Changes are days apart and smaller than a day: what this one skips, no other pass shows.
+        return list(self.fields.wall_times(previous.wall(stretch.start), stretch.wall(stretch.start)))
 
     def skipped_walls(self, instant: datetime) -> tuple[datetime, ...]:
         """The skipped wall times for which the firing at the instant stands in; mostly none."""
@@ -113,4 +113,4 @@ class FiringRule:
         """All instants at which the clock shows the same wall time as at this one, ascending."""
         near = stretches(self.zone, instant - _MARGIN, instant + _MARGIN)
         wall = next(stretch for stretch in near if stretch.start <= instant < stretch.end).wall(instant)
-        return tuple(stretch.instant(wall).astimezone(UTC) for stretch in near if stretch.shows(wall))
+        return tuple(stretch.instant(wall) for stretch in near if stretch.shows(wall))
