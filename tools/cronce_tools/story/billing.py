@@ -16,7 +16,7 @@ from cronce_tools.local.cloud import Call
 from cronce_tools.story.lone_run import run_alone
 from cronce_tools.story.records import run_at
 from cronce_tools.story.scene import Figure, promised, shown
-from cronce_tools.story.world import MINUTE, World, at
+from cronce_tools.story.world import MINUTE, World, at, outbox_key
 
 DUE = at(1, "07:30", month=11)
 COPIES = ("copy 1", "copy 2", "copy 3")
@@ -29,9 +29,9 @@ def three_copies_with_claims(world: World) -> list[Figure]:
     ends: dict[str, Any] = {}
 
     def others(call: Call) -> None:
-        if call.process == COPIES[0] and call.parameters.get("TableName") == "outbox" and len(ends) == 0:
+        if call.process == COPIES[0] and outbox_key(call) and not ends:
             for copy in COPIES[1:]:
-                ends[copy] = None
+                ends[copy] = {}  # it is on its way: not to be started again from within
                 ends[copy] = world.execute(run_id, copy)
 
     run_id = f"renewal-invoices@{DUE:%Y-%m-%dT%H:%M:%SZ}"

@@ -9,7 +9,7 @@ from cronce_tools.local.cloud import Call
 from cronce_tools.story.billing import three_copies_bypassed, three_copies_with_claims
 from cronce_tools.story.records import attempts_of, lease_token, run_at, runs_between
 from cronce_tools.story.scene import Figure, Scene, promised, shown
-from cronce_tools.story.world import MINUTE, World, at
+from cronce_tools.story.world import MINUTE, World, at, outbox_key
 
 MENU_SENDS = 1000
 KILLED_AFTER = 600
@@ -122,7 +122,7 @@ def worker_killed(world: World) -> list[Figure]:
 
     def kill(call: Call) -> None:
         nonlocal sent
-        if call.process == "executor" and call.parameters.get("TableName") == "outbox":
+        if "/send/" in (outbox_key(call) or ""):
             if sent == KILLED_AFTER:
                 sent += 1
                 world.stack.cloud.kill()

@@ -122,8 +122,8 @@ class World:
 
     @contextmanager
     def hook(self, hook: Hook) -> Iterator[None]:
-        """See every call to AWS before it is made, until the end of the block."""
-        self.stack.cloud.hooks.append(hook)
+        """See every call to AWS before it is made and before it is counted, until the end of the block."""
+        self.stack.cloud.hooks.insert(0, hook)
         try:
             yield
         finally:
@@ -136,9 +136,9 @@ class World:
         return sorted(item["pk"]["S"] for item in items if item.get("kind", {}).get("S") == kind)
 
     def _watch_outbox(self, call: Call) -> None:
-        if call.operation == "PutItem" and call.parameters.get("TableName") == "outbox":
-            key = call.parameters["Item"]["pk"]
-            self.requests.append(Request(key["S"] if isinstance(key, dict) else key, call.process, self.now))
+        key = outbox_key(call)
+        if key is not None:
+            self.requests.append(Request(key, call.process, self.now))
 
     def _judge_alarms(self, minute: datetime) -> None:
         if self._unbroken_since is None or minute - self._unbroken_since < ALARM_WINDOW:
@@ -178,6 +178,14 @@ class World:
         """The first minute whose tick comes at or after an instant."""
         floor = self._floor(instant)
         return floor if floor + AFTER_THE_MINUTE >= instant else floor + MINUTE
+
+
+def outbox_key(call: Call) -> str | None:
+    """The idempotency key of a request to the outbox; None for any other call."""
+    if call.operation != "PutItem" or call.parameters.get("TableName") != TABLES["OutboxTable"]:
+        return None
+    key = call.parameters["Item"]["pk"]
+    return str(key["S"] if isinstance(key, dict) else key)
 
 
 def event(name: str) -> dict[str, Any]:
