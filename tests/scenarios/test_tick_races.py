@@ -186,6 +186,31 @@ def test_p32_a_lease_that_lapses_during_the_sweep_is_not_completed(world: World)
     assert world.heartbeat == 0
 
 
+def test_two_ticks_under_one_lease_account_for_each_time_once(world: World) -> None:
+    """The lease alone does not say that nothing was planned since the job was read: `planned_to` does."""
+    world.clock.set(SIX.replace(second=30))
+    slow = world.scheduler()
+
+    def plan_and_die() -> None:
+        def die(name: str, _when: str) -> None:
+            if name == "lease.release":
+                raise Killed
+
+        world.store.on_call(die)
+        world.clock.advance(40 * SECOND)  # the next minute, and the lease still stands
+        with pytest.raises(Killed):
+            world.tick("one")
+        world.store.on_call(None)
+
+    with world.during("plans.commit", "before", plan_and_die):
+        report = slow.tick("one")
+    world.ticks(1)
+
+    assert report.stale == {"daily", "minutely"}
+    assert set(world.accounts("minutely", MINUTELY.schedule).values()) == {1}
+    assert world.ran("daily") == ["05T06:00"]
+
+
 # --- killed -----------------------------------------------------------------------------------------------
 
 
