@@ -15,6 +15,7 @@ import pytest
 
 from cronce.engine import registry
 from cronce.engine.registry import Catalog, discover
+from cronce.engine.time_limit import TimeLimitExceeded, time_limit
 from tests.scenarios.job_package import FINE, PREAMBLE, Package, declares
 
 # --- what is found ----------------------------------------------------------------------------------------
@@ -171,6 +172,14 @@ def test_i7_a_module_that_never_ends_its_import_is_a_problem_of_its_own(package:
     assert list(problems) == ["a_bad"]
     assert f"the import of {package.name}.a_bad took longer than" in problems["a_bad"]
     assert perf_counter() - began < 3
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_a_limit_around_discovery_is_not_taken_for_that_of_a_module(package: Package) -> None:
+    package.add("bad.py", ENDLESS)
+
+    with pytest.raises(TimeLimitExceeded, match="the tick took longer"), time_limit(0.1, "the tick"):
+        package.found()
 
 
 @pytest.mark.usefixtures("short_limits")

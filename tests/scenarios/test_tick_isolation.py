@@ -23,7 +23,7 @@ from cronce.core.ports import CommitOutcome, PlanStore
 from cronce.core.schedule import Cron
 from cronce.engine.plan_writer import SHARED_ACTIONS, TRIES, packed
 from cronce.engine.scheduler import TickEnd
-from cronce.engine.time_limit import TimeLimitExceeded
+from cronce.engine.time_limit import TimeLimitExceeded, time_limit
 from cronce.testing import job_key
 from tests.scenarios.tick_world import MINUTE, MORNING, SECOND, World, declare
 
@@ -115,7 +115,7 @@ def test_i7_many_hanging_calendars_do_not_keep_another_calendar_from_its_turn() 
 
     def hang(day: date) -> bool:
         world.clock.advance(5 * SECOND)
-        raise TimeLimitExceeded(f"still looking up {day}")
+        raise ValueError(f"no answer for {day}")
 
     bad = [declare(f"bad-{n}", AT_SIX, exclude=hang) for n in range(9)]
     fine = declare("fine", AT_SIX, exclude=[date(2026, 1, 1)])
@@ -128,6 +128,18 @@ def test_i7_many_hanging_calendars_do_not_keep_another_calendar_from_its_turn() 
     world.ticks(10)
 
     assert world.ran("fine") == ["05T06:00"]
+
+
+def test_the_limit_of_the_whole_tick_is_not_taken_for_that_of_one_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cronce.engine.tick.EVALUATION_LIMIT", 0.4)
+    world = planned_once(declare("bad", AT_SIX, exclude=hangs))
+
+    with pytest.raises(TimeLimitExceeded, match="the tick took longer"), time_limit(0.2, "the tick"):
+        world.tick_at(SIX)
+
+    assert world.heartbeat == 0
 
 
 # --- items ------------------------------------------------------------------------------------------------

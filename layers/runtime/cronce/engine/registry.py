@@ -132,10 +132,13 @@ class _Search:
 
 def _imported(name: str, seconds: float) -> tuple[ModuleType | None, BaseException | None]:
     """The module, or what its import raised: that module's problem, whatever it is."""
+    what = f"the import of {name}"
     try:
-        with time_limit(seconds, f"the import of {name}"):
+        with time_limit(seconds, what):
             return importlib.import_module(name), None
-    except BaseException as problem:  # noqa: BLE001 - sys.exit() and the like at import end that module, not the tick
+    except BaseException as problem:
+        if isinstance(problem, TimeLimitExceeded) and problem.what != what:
+            raise  # somebody's limit around this one
         return None, problem
 
 

@@ -193,12 +193,17 @@ class TickPlanner:
 
     def _guarded(self, name: str, decide: Callable[[str], JobWindow | None]) -> JobWindow | None:
         """Whatever a job's own code does at this point is that job's problem."""
+        what = f"planning job {name}"
         try:
-            with time_limit(EVALUATION_LIMIT, f"planning job {name}"):
+            with time_limit(EVALUATION_LIMIT, what):
                 return decide(name)
-        except (Exception, SystemExit, TimeLimitExceeded) as problem:  # noqa: BLE001 - it must stop nobody else
+        except TimeLimitExceeded as problem:
+            if problem.what != what:  # the limit of the whole tick
+                raise
+            self._fail(name, str(problem))
+        except (Exception, SystemExit) as problem:  # noqa: BLE001 - it must stop nobody else
             self._fail(name, f"{type(problem).__name__}: {problem}")
-            return None
+        return None
 
     def _fail(self, name: str, problem: str) -> None:
         self.failed[name] = problem

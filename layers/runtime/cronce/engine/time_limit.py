@@ -24,7 +24,16 @@ _AT_ONCE = 1e-6
 
 
 class TimeLimitExceeded(BaseException):
-    """The code took too long. Not an `Exception`, so `except Exception` in that code does not swallow it."""
+    """The code took too long. Not an `Exception`, so `except Exception` in that code does not swallow it.
+
+    Args:
+        what: which limit it was: whoever set another one, outside of it, must let it pass.
+        seconds: how long it was.
+    """
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(f"{what} took longer than {seconds:g} s")
+        self.what = what
 
 
 @contextmanager
@@ -33,7 +42,7 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
 
     Args:
         seconds: more than zero.
-        what: for the message: "the import of jobs.billing".
+        what: for the message, and to tell this limit from those around it: "the import of jobs.billing".
 
     Raises:
         TimeLimitExceeded: it took longer.
@@ -45,7 +54,7 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         if armed:
-            raise TimeLimitExceeded(f"{what} took longer than {seconds:g} s")
+            raise TimeLimitExceeded(what, seconds)
 
     began = perf_counter()
     handler = signal.signal(signal.SIGALRM, interrupt)
