@@ -21,6 +21,8 @@ from cronce.core.ports import Applied, CommitOutcome
 from cronce.core.records import RunRef
 from cronce.core.run import RunStatus
 from tests.contract.makers import ref
+from tests.support.dynamodb_backend import DynamoBackend
+from tests.support.dynamodb_engine import Proceed
 from tests.support.faulty_store import (
     Undisturbed,
     conflict,
@@ -29,8 +31,6 @@ from tests.support.faulty_store import (
     filled_store,
     undisturbed,
 )
-from tests.support.moto_backend import MotoBackend
-from tests.support.moto_engine import Proceed
 from tests.support.port_calls import (
     CALLS,
     MINE,
@@ -46,7 +46,7 @@ SETTLED = sorted(WRITES.keys() - {*COMES_AGAIN, "lease.take"})
 
 
 @pytest.fixture
-def store() -> Iterator[MotoBackend]:
+def store() -> Iterator[DynamoBackend]:
     """A store in which every call succeeds."""
     with filled_store() as backend:
         yield backend
@@ -60,7 +60,7 @@ def alone(name: str) -> Undisturbed:
 
 @pytest.mark.parametrize("name", SETTLED)
 def test_a_write_that_met_another_is_sent_again_with_jitter(
-    alone: Undisturbed, store: MotoBackend, name: str
+    alone: Undisturbed, store: DynamoBackend, name: str
 ) -> None:
     store.engine.fault = conflicts(store, TRIES - 1)
 
@@ -74,14 +74,14 @@ def test_a_write_that_met_another_is_sent_again_with_jitter(
 
 
 @pytest.mark.parametrize("name", SETTLED)
-def test_a_write_that_meets_another_again_and_again_gives_up(store: MotoBackend, name: str) -> None:
+def test_a_write_that_meets_another_again_and_again_gives_up(store: DynamoBackend, name: str) -> None:
     store.engine.fault = conflicts(store, TRIES)
 
     with pytest.raises(StoreError, match=r"TransactionConflict.*5 times"):
         CALLS[name].make(store)
 
 
-def test_a_lease_that_somebody_is_writing_is_somebody_elses(store: MotoBackend) -> None:
+def test_a_lease_that_somebody_is_writing_is_somebody_elses(store: DynamoBackend) -> None:
     store.engine.fault = conflicts(store, 1)
 
     assert CALLS["lease.take"].make(store) is None
@@ -89,7 +89,7 @@ def test_a_lease_that_somebody_is_writing_is_somebody_elses(store: MotoBackend) 
 
 
 @pytest.mark.parametrize("name", COMES_AGAIN)
-def test_a_change_that_met_another_is_not_a_lost_race(store: MotoBackend, name: str) -> None:
+def test_a_change_that_met_another_is_not_a_lost_race(store: DynamoBackend, name: str) -> None:
     store.engine.fault = conflicts(store, 1)
 
     answer = CALLS[name].make(store)
@@ -113,7 +113,7 @@ def test_a_change_that_met_another_is_not_a_lost_race(store: MotoBackend, name: 
     ],
 )
 def test_a_failed_condition_outranks_a_request_to_come_again(
-    store: MotoBackend, codes: list[str], applied: Applied
+    store: DynamoBackend, codes: list[str], applied: Applied
 ) -> None:
     def fault(operation: str, _proceed: Proceed) -> Any:
         raise conflict(operation, *codes)
@@ -124,7 +124,7 @@ def test_a_failed_condition_outranks_a_request_to_come_again(
 
 @pytest.mark.parametrize("code", ["ValidationError", "ItemCollectionSizeLimitExceeded", "Invented"])
 def test_a_transaction_that_is_refused_for_good_is_an_error_or_a_problem(
-    store: MotoBackend, code: str
+    store: DynamoBackend, code: str
 ) -> None:
     def fault(operation: str, _proceed: Proceed) -> Any:
         raise conflict(operation, "None", code)
@@ -137,7 +137,7 @@ def test_a_transaction_that_is_refused_for_good_is_an_error_or_a_problem(
     assert code in outcome.problem
 
 
-def test_a_marker_whose_run_is_queued_again_at_that_moment_is_left(store: MotoBackend) -> None:
+def test_a_marker_whose_run_is_queued_again_at_that_moment_is_left(store: DynamoBackend) -> None:
     store.place(replace(QUEUED, status=RunStatus.PENDING, reason=None))
 
     def queue_again(operation: str, proceed: Proceed) -> Any:
@@ -151,7 +151,7 @@ def test_a_marker_whose_run_is_queued_again_at_that_moment_is_left(store: MotoBa
     assert store.markers(QUEUED.ref.job) == [QUEUED.ref]
 
 
-def test_keys_that_a_batch_leaves_unprocessed_are_asked_for_again(store: MotoBackend) -> None:
+def test_keys_that_a_batch_leaves_unprocessed_are_asked_for_again(store: DynamoBackend) -> None:
     wanted = [MINE.ref, PENDING.ref, QUEUED.ref]
 
     def one_at_a_time(_operation: str, proceed: Proceed) -> Any:
@@ -166,7 +166,7 @@ def test_keys_that_a_batch_leaves_unprocessed_are_asked_for_again(store: MotoBac
     assert len(store.engine.calls) == 3
 
 
-def test_a_batch_that_gets_nowhere_is_an_error(store: MotoBackend) -> None:
+def test_a_batch_that_gets_nowhere_is_an_error(store: DynamoBackend) -> None:
     def nothing(_operation: str, proceed: Proceed) -> Any:
         proceed()
         return {"Responses": {}, "UnprocessedKeys": store.engine.requests[-1]["RequestItems"]}
@@ -177,7 +177,7 @@ def test_a_batch_that_gets_nowhere_is_an_error(store: MotoBackend) -> None:
     assert len(store.engine.calls) == TRIES
 
 
-def test_a_batch_asks_for_a_hundred_at_a_time_and_for_each_once(store: MotoBackend) -> None:
+def test_a_batch_asks_for_a_hundred_at_a_time_and_for_each_once(store: DynamoBackend) -> None:
     refs: list[RunRef] = [ref(number) for number in range(250)]
 
     found = store.runs.get_many([*refs, *refs])

@@ -32,17 +32,17 @@ from cronce.core.errors import StepResultTooLargeError, StoreError
 from cronce.core.jobstate import Registry, RegistryEntry
 from cronce.testing import ManualClock
 from tests.contract.makers import NOW, job_state, pending, ref, step, window
-from tests.support.moto_backend import MotoBackend, moto
-from tests.support.moto_engine import Proceed
+from tests.support.dynamodb_backend import DynamoBackend, dynamodb
+from tests.support.dynamodb_engine import Proceed
 from tests.support.port_calls import GRANT, MINE, STATE, fill
 
 LARGE = ITEM_BYTES // 10 * 9
 
 
 @pytest.fixture
-def store() -> Iterator[MotoBackend]:
+def store() -> Iterator[DynamoBackend]:
     """A store with a job and some runs."""
-    with moto(ManualClock()) as backend:
+    with dynamodb(ManualClock()) as backend:
         fill(backend)
         yield backend
 
@@ -120,7 +120,7 @@ def test_p90_the_same_key_in_two_tables_is_two_items() -> None:
     check_transaction("plan", [of_size(100), check("runs", of_size(100).key, "attribute_exists(#pk)")])
 
 
-def test_i6_a_record_too_large_is_a_problem_that_names_it_and_nothing_is_sent(store: MotoBackend) -> None:
+def test_i6_a_record_too_large_is_a_problem_that_names_it_and_nothing_is_sent(store: DynamoBackend) -> None:
     outcome = store.plans.commit(GRANT, [window(STATE, pending(ref(10), input="x" * (ITEM_BYTES + 1)))])
 
     assert outcome.problem is not None
@@ -140,13 +140,13 @@ def test_i6_a_record_too_large_is_a_problem_that_names_it_and_nothing_is_sent(st
     ],
 )
 def test_i6_a_record_that_cannot_be_stored_is_a_problem_and_nothing_is_sent(
-    store: MotoBackend, broken: Any
+    store: DynamoBackend, broken: Any
 ) -> None:
     assert store.plans.commit(GRANT, [broken]).problem is not None
     assert store.engine.calls == []
 
 
-def test_i6_what_the_store_itself_refuses_is_a_problem_too(store: MotoBackend) -> None:
+def test_i6_what_the_store_itself_refuses_is_a_problem_too(store: DynamoBackend) -> None:
     def refuse(operation: str, _proceed: Proceed) -> Any:
         raise ClientError({"Error": {"Code": "ValidationException", "Message": "no such thing"}}, operation)
 
@@ -156,7 +156,7 @@ def test_i6_what_the_store_itself_refuses_is_a_problem_too(store: MotoBackend) -
     assert outcome.problem == "plan: ValidationException: no such thing"
 
 
-def test_more_than_99_actions_of_a_plan_are_a_problem(store: MotoBackend) -> None:
+def test_more_than_99_actions_of_a_plan_are_a_problem(store: DynamoBackend) -> None:
     runs = [pending(ref(10 + number)) for number in range(98)]
 
     assert store.plans.commit(GRANT, [window(STATE, *runs)]).done
@@ -167,7 +167,7 @@ def test_more_than_99_actions_of_a_plan_are_a_problem(store: MotoBackend) -> Non
     assert outcome.problem == "plan: 101 actions in one transaction; it takes 100"
 
 
-def test_a_step_too_large_is_the_authors_error_and_names_run_step_and_size(store: MotoBackend) -> None:
+def test_a_step_too_large_is_the_authors_error_and_names_run_step_and_size(store: DynamoBackend) -> None:
     with pytest.raises(
         StepResultTooLargeError,
         match=rf"run {MINE.ref.id}: step 'build': \d+ bytes, and an item takes {ITEM_BYTES}",
@@ -176,14 +176,14 @@ def test_a_step_too_large_is_the_authors_error_and_names_run_step_and_size(store
     assert store.engine.calls == []
 
 
-def test_a_step_just_below_the_limit_is_recorded(store: MotoBackend) -> None:
+def test_a_step_just_below_the_limit_is_recorded(store: DynamoBackend) -> None:
     large = step(MINE.ref, result="x" * LARGE)
 
     assert store.steps.record(MINE, large)
     assert store.steps.load(MINE.ref) == [large]
 
 
-def test_a_registry_too_large_names_its_item(store: MotoBackend) -> None:
+def test_a_registry_too_large_names_its_item(store: DynamoBackend) -> None:
     entry = RegistryEntry(module="m" * 500, schedule_hash="h" * 64, grace=timedelta(minutes=1))
     jobs = {f"job-{number}": entry for number in range(1_000)}
 
@@ -191,14 +191,14 @@ def test_a_registry_too_large_names_its_item(store: MotoBackend) -> None:
         store.registry.write(GRANT, Registry(jobs=jobs, zone_data="z", fingerprint="f"))
 
 
-def test_a_run_too_large_names_its_item(store: MotoBackend) -> None:
+def test_a_run_too_large_names_its_item(store: DynamoBackend) -> None:
     born = RunChange(before=None, after=pending(ref(10), error="x" * ITEM_BYTES), guard=Guard.BORN)
 
     with pytest.raises(StoreError, match=r"write run daily-menu@.*: item JOB#daily-menu / RUN#.* takes"):
         store.runs.apply(born)
 
 
-def test_a_registry_of_a_thousand_jobs_fits(store: MotoBackend) -> None:
+def test_a_registry_of_a_thousand_jobs_fits(store: DynamoBackend) -> None:
     entry = RegistryEntry(module="jobs.some_module_name", schedule_hash="h" * 64, grace=timedelta(minutes=1))
     registry = Registry(
         jobs={f"a-job-with-a-name-{number}": entry for number in range(1_000)}, zone_data="z", fingerprint="f"

@@ -21,6 +21,8 @@ from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StoreError
 from cronce.core.ports import Applied, CommitOutcome
 from tests.contract.makers import NOW, job_in, pending, ref, step, stored, window
+from tests.support.dynamodb_backend import DynamoBackend
+from tests.support.dynamodb_engine import Proceed
 from tests.support.faulty_store import (
     Undisturbed,
     everything,
@@ -29,8 +31,6 @@ from tests.support.faulty_store import (
     reply_lost_once,
     undisturbed,
 )
-from tests.support.moto_backend import MotoBackend
-from tests.support.moto_engine import Proceed
 from tests.support.port_calls import (
     ALERT,
     CALLS,
@@ -50,7 +50,7 @@ every_write = pytest.mark.parametrize("name", WRITES)
 
 
 @pytest.fixture
-def store() -> Iterator[MotoBackend]:
+def store() -> Iterator[DynamoBackend]:
     """A store in which every call succeeds."""
     with filled_store() as backend:
         yield backend
@@ -63,14 +63,14 @@ def alone(name: str) -> Undisturbed:
 
 
 @every_call
-def test_a_port_method_takes_one_call_of_the_store(store: MotoBackend, name: str) -> None:
+def test_a_port_method_takes_one_call_of_the_store(store: DynamoBackend, name: str) -> None:
     CALLS[name].make(store)
 
     assert tuple(store.engine.calls) == CALLS[name].sends
 
 
 @every_read
-def test_i27_every_read_but_that_of_the_index_is_strong(store: MotoBackend, name: str) -> None:
+def test_i27_every_read_but_that_of_the_index_is_strong(store: DynamoBackend, name: str) -> None:
     CALLS[name].make(store)
 
     for request in store.engine.requests:
@@ -88,7 +88,7 @@ def test_i27_every_read_but_that_of_the_index_is_strong(store: MotoBackend, name
     ids=["no answer", "throttled"],
 )
 def test_a_store_that_cannot_be_reached_is_an_error_that_names_the_operation(
-    store: MotoBackend, name: str, error: Exception
+    store: DynamoBackend, name: str, error: Exception
 ) -> None:
     before = store.engine.items()
 
@@ -105,7 +105,7 @@ def test_a_store_that_cannot_be_reached_is_an_error_that_names_the_operation(
 
 
 @every_write
-def test_an_own_write_that_the_sdk_repeats_is_known(store: MotoBackend, name: str) -> None:
+def test_an_own_write_that_the_sdk_repeats_is_known(store: DynamoBackend, name: str) -> None:
     store.engine.fault = executed_twice
     answer = CALLS[name].make(store)
 
@@ -115,7 +115,7 @@ def test_an_own_write_that_the_sdk_repeats_is_known(store: MotoBackend, name: st
 
 
 @every_write
-def test_an_own_write_that_the_caller_repeats_is_known(store: MotoBackend, name: str) -> None:
+def test_an_own_write_that_the_caller_repeats_is_known(store: DynamoBackend, name: str) -> None:
     store.engine.fault = reply_lost_once()
     with pytest.raises(StoreError, match="ConnectionClosedError"):
         CALLS[name].make(store)
@@ -130,7 +130,7 @@ def test_an_own_write_that_the_caller_repeats_is_known(store: MotoBackend, name:
 
 @pytest.mark.parametrize("name", sorted(WRITES.keys() - COUNTS_TWICE))
 def test_what_is_written_twice_is_stored_as_if_it_was_written_once(
-    alone: Undisturbed, store: MotoBackend, name: str
+    alone: Undisturbed, store: DynamoBackend, name: str
 ) -> None:
     store.engine.fault = executed_twice
     CALLS[name].make(store)
@@ -139,13 +139,13 @@ def test_what_is_written_twice_is_stored_as_if_it_was_written_once(
     assert everything(store) == alone.stored
 
 
-def test_two_watchdogs_that_write_equal_alerts_are_told_apart(store: MotoBackend) -> None:
+def test_two_watchdogs_that_write_equal_alerts_are_told_apart(store: DynamoBackend) -> None:
     assert store.alerts.put(None, ALERT)
 
     assert not store.alerts.put(None, ALERT)
 
 
-def test_two_judges_of_one_record_are_told_apart_by_what_they_write(store: MotoBackend) -> None:
+def test_two_judges_of_one_record_are_told_apart_by_what_they_write(store: DynamoBackend) -> None:
     moved = RunChange(before=MINE, after=replace(MINE, due_at=NOW + timedelta(minutes=5)), guard=Guard.SEEN)
     stopped = RunChange(before=MINE, after=replace(MINE, cancel_requested=True), guard=Guard.SEEN)
 
@@ -154,7 +154,7 @@ def test_two_judges_of_one_record_are_told_apart_by_what_they_write(store: MotoB
     assert not stored(store, MINE.ref).cancel_requested
 
 
-def test_a_plan_of_equal_jobs_and_other_runs_is_not_taken_for_an_own_one(store: MotoBackend) -> None:
+def test_a_plan_of_equal_jobs_and_other_runs_is_not_taken_for_an_own_one(store: DynamoBackend) -> None:
     first = window(STATE, PENDING_AT_TEN, planned_to=NOW)
     other = window(STATE, replace(PENDING_AT_TEN, dispatches=1), planned_to=NOW)
 
@@ -162,7 +162,9 @@ def test_a_plan_of_equal_jobs_and_other_runs_is_not_taken_for_an_own_one(store: 
     assert store.plans.commit(GRANT, [other]) != CommitOutcome(done=True)
 
 
-def test_a_plan_that_a_worker_has_begun_to_execute_is_stale_and_not_planned_again(store: MotoBackend) -> None:
+def test_a_plan_that_a_worker_has_begun_to_execute_is_stale_and_not_planned_again(
+    store: DynamoBackend,
+) -> None:
     plan = window(STATE, PENDING_AT_TEN)
     assert store.plans.commit(GRANT, [plan]).done
     begun = replace(stored(store, PENDING_AT_TEN.ref), dispatches=1)
@@ -171,7 +173,7 @@ def test_a_plan_that_a_worker_has_begun_to_execute_is_stale_and_not_planned_agai
     assert store.plans.commit(GRANT, [plan]) == CommitOutcome(stale=frozenset({STATE.name}))
 
 
-def test_a_finish_whose_reply_was_lost_is_known_after_others_have_written(store: MotoBackend) -> None:
+def test_a_finish_whose_reply_was_lost_is_known_after_others_have_written(store: DynamoBackend) -> None:
     finish = CALLS["runs.apply: finish alone"]
     assert finish.make(store) is Applied.DONE
     after = stored(store, MINE.ref)
@@ -180,7 +182,7 @@ def test_a_finish_whose_reply_was_lost_is_known_after_others_have_written(store:
     assert finish.make(store) is Applied.DONE
 
 
-def test_a_guard_that_fails_on_an_unreadable_record_is_a_lost_race(store: MotoBackend) -> None:
+def test_a_guard_that_fails_on_an_unreadable_record_is_a_lost_race(store: DynamoBackend) -> None:
     store.edit(MINE, "owner", {"S": "another"})
     store.spoil_item(MINE)
 
@@ -188,7 +190,7 @@ def test_a_guard_that_fails_on_an_unreadable_record_is_a_lost_race(store: MotoBa
     assert job_in(store).slots == STATE.slots
 
 
-def test_i24_the_step_that_another_recorded_is_not_mine_although_the_claim_is(store: MotoBackend) -> None:
+def test_i24_the_step_that_another_recorded_is_not_mine_although_the_claim_is(store: DynamoBackend) -> None:
     assert store.steps.record(MINE, step(MINE.ref))
     store.place(replace(MINE, fencing_token=8))
 

@@ -1,5 +1,7 @@
 """The stores that the contract is held to: every test here runs once per backend.
 
+`CRONCE_TEST_DYNAMODB=http://127.0.0.1:8000` names a DynamoDB Local to be held to it as well.
+
 To add one, write a context manager that takes a clock and yields a `Backend`; give it a line in `BACKENDS`.
 """
 
@@ -12,11 +14,12 @@ import pytest
 
 from cronce.testing import ManualClock
 from tests.contract.backends import Backend, memory
-from tests.support.moto_backend import moto
+from tests.support.dynamodb_backend import ENDPOINT, endpoint, moto
 
 BACKENDS: dict[str, Callable[[ManualClock], AbstractContextManager[Backend]]] = {
     "memory": memory,
     "moto": moto,
+    **({"endpoint": endpoint} if ENDPOINT else {}),
 }
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from cronce.testing import ManualClock
-from tests.support.moto_backend import MotoBackend, moto
-from tests.support.moto_engine import STEPS, Fault, Proceed
+from tests.support.dynamodb_backend import DynamoBackend, dynamodb
+from tests.support.dynamodb_engine import STEPS, Fault, Proceed
 from tests.support.port_calls import CALLS, fill
 
 Stored = list[dict[str, Any]]
@@ -26,7 +26,7 @@ class Undisturbed:
     stored: Stored
 
 
-def everything(store: MotoBackend) -> Stored:
+def everything(store: DynamoBackend) -> Stored:
     """All items of both tables, without the mark that tells two equal alerts apart."""
     items = [*store.engine.items(), *store.engine.items(STEPS)]
     return [{name: value for name, value in item.items() if name != "written_by"} for item in items]
@@ -34,16 +34,16 @@ def everything(store: MotoBackend) -> Stored:
 
 def undisturbed(name: str) -> Undisturbed:
     """What a call does when nothing goes wrong. Not to be asked while another store is up."""
-    with moto(ManualClock()) as backend:
+    with dynamodb(ManualClock()) as backend:
         fill(backend)
         answer = CALLS[name].make(backend)
         return Undisturbed(answer=answer, stored=everything(backend))
 
 
 @contextmanager
-def filled_store() -> Iterator[MotoBackend]:
+def filled_store() -> Iterator[DynamoBackend]:
     """A store in which every call succeeds."""
-    with moto(ManualClock()) as backend:
+    with dynamodb(ManualClock()) as backend:
         fill(backend)
         yield backend
 
@@ -76,7 +76,7 @@ def reply_lost_once() -> Fault:
     return fault
 
 
-def conflicts(store: MotoBackend, times: int) -> Fault:
+def conflicts(store: DynamoBackend, times: int) -> Fault:
     """So many calls meet another transaction."""
     seen = count(1)
 

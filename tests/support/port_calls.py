@@ -32,7 +32,7 @@ from tests.contract.makers import (
     step,
     window,
 )
-from tests.support.moto_backend import MotoBackend
+from tests.support.dynamodb_backend import DynamoBackend
 
 GRANT = Grant(owner="scheduler-1", fencing_token=1)
 REGISTRY = Registry(jobs={}, zone_data="2026f", fingerprint="f")
@@ -57,7 +57,7 @@ def line(kind: DueKind, sk: str, minutes: int) -> DueEntry:
     return DueEntry(kind=kind, due_at=NOW + minutes * MINUTE, pk=f"JOB#{JOB}", sk=sk)
 
 
-def fill(store: MotoBackend) -> None:
+def fill(store: DynamoBackend) -> None:
     """A lease that `GRANT` holds, and a job with a run in every state that matters."""
     assert store.lease.take("scheduler-1", NOW) == GRANT
     store.place(STATE, MINE, PENDING, QUEUED, Marker(ref=QUEUED.ref), FAILED, gap(30))
@@ -75,7 +75,7 @@ class PortCall:
         twice: what the second of two executions answers, when the first one's reply was lost; None = reads.
     """
 
-    make: Callable[[MotoBackend], Any]
+    make: Callable[[DynamoBackend], Any]
     sends: tuple[str, ...]
     twice: Callable[[Any], bool] | None = None
 

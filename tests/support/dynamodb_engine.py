@@ -1,16 +1,21 @@
-"""DynamoDB in this process: moto behind one lock, dated by the test's clock, with faults on demand.
+"""DynamoDB for tests: moto in this process, or an engine at an address of its own.
 
 moto is not thread-safe (conditional writes had several winners), dates its answers by the host's clock, and
 accepts requests that DynamoDB refuses; the lock, the clock and `dynamodb_rules` make up for that.
+
+`CRONCE_TEST_DYNAMODB=http://127.0.0.1:8000` names a DynamoDB Local, Amazon's own engine: the tests of the
+DynamoDB stores then run on it.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import moto.core.responses
@@ -30,6 +35,7 @@ Fault = Callable[[str, Proceed], Any]
 """Given a call's name and a way to make it: makes it, or not, or twice; returns its answer or raises."""
 
 RUNS, STEPS = "runs", "steps"
+_KEYS = count()
 # Private names of both libraries: the one gate that every call of a client passes, and the date of an answer.
 _GATE: Any = BaseClient
 _DATES: Any = moto.core.responses
@@ -82,17 +88,39 @@ def _client() -> DynamoDBClient:
 
 
 @contextmanager
+def _gated(engine: Engine) -> Iterator[Engine]:
+    """The engine with both tables, empty, and every call through its gate."""
+    call = _GATE._make_api_call
+    _GATE._make_api_call = engine.gate(call)
+    try:
+        create_tables(engine.client, RUNS, STEPS)
+        engine.calls.clear()
+        engine.requests.clear()
+        yield engine
+    finally:
+        _GATE._make_api_call = call
+
+
+@contextmanager
 def moto_engine(clock: ManualClock) -> Iterator[Engine]:
     """An engine with both tables, empty, until the end of the block."""
     with mock_aws():
-        engine = Engine(clock, _client())
-        call, utcnow = _GATE._make_api_call, _DATES.utcnow
-        _GATE._make_api_call = engine.gate(call)
+        utcnow = _DATES.utcnow
         _DATES.utcnow = lambda: clock.now().replace(tzinfo=None)
         try:
-            create_tables(engine.client, RUNS, STEPS)
-            engine.calls.clear()
-            engine.requests.clear()
-            yield engine
+            with _gated(Engine(clock, _client())) as engine:
+                yield engine
         finally:
-            _GATE._make_api_call, _DATES.utcnow = call, utcnow
+            _DATES.utcnow = utcnow
+
+
+@contextmanager
+def endpoint_engine(clock: ManualClock, url: str) -> Iterator[Engine]:
+    """The engine at an address. Its databases are apart by access key, so each test has a new one."""
+    key = f"test{next(_KEYS)}x{secrets.token_hex(4)}"
+    client = make_client(
+        endpoint_url=url, region_name="eu-west-1", aws_access_key_id=key, aws_secret_access_key="test"
+    )
+    with _gated(Engine(clock, client)) as engine:
+        yield engine
+    client.close()

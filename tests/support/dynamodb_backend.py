@@ -1,9 +1,10 @@
-"""The DynamoDB stores on moto, as a backend of the contract tests."""
+"""The DynamoDB stores, as a backend of the contract tests."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +15,10 @@ from cronce.aws.store import DynamoStore
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import RunRecord, RunRef
 from cronce.testing import ManualClock, Marker
-from tests.support.moto_engine import RUNS, STEPS, Engine, moto_engine
+from tests.support.dynamodb_engine import RUNS, STEPS, Engine, endpoint_engine, moto_engine
 
+ENDPOINT = os.environ.get("CRONCE_TEST_DYNAMODB", "")
+"""Address of a DynamoDB Local, if there is one."""
 RETENTION = timedelta(days=400)
 Placeable = JobState | RunRecord | Gap | Marker
 NEEDED = {JobState: "planned_local", RunRecord: "scheduled_local", Gap: "count"}
@@ -35,7 +38,7 @@ def item_of(record: Placeable) -> Item:
             return marker_item(record.ref)
 
 
-class MotoBackend(DynamoStore):
+class DynamoBackend(DynamoStore):
     """The real stores, and a way round their conditions."""
 
     def __init__(self, engine: Engine) -> None:
@@ -82,9 +85,23 @@ class MotoBackend(DynamoStore):
 
 
 @contextmanager
-def moto(clock: ManualClock) -> Iterator[MotoBackend]:
-    """An empty store on moto."""
-    with moto_engine(clock) as engine:
-        store = MotoBackend(engine)
+def _on(engine: AbstractContextManager[Engine]) -> Iterator[DynamoBackend]:
+    with engine as running:
+        store = DynamoBackend(running)
         yield store
-        engine.client.meta.events.unregister("after-call.dynamodb", store.clock._look)
+        running.client.meta.events.unregister("after-call.dynamodb", store.clock._look)
+
+
+def moto(clock: ManualClock) -> AbstractContextManager[DynamoBackend]:
+    """An empty store on moto."""
+    return _on(moto_engine(clock))
+
+
+def endpoint(clock: ManualClock) -> AbstractContextManager[DynamoBackend]:
+    """An empty store on the engine that the environment names."""
+    return _on(endpoint_engine(clock, ENDPOINT))
+
+
+def dynamodb(clock: ManualClock) -> AbstractContextManager[DynamoBackend]:
+    """An empty store on the most faithful engine at hand."""
+    return endpoint(clock) if ENDPOINT else moto(clock)
