@@ -1,7 +1,7 @@
-"""The outside world of the sample jobs: one DynamoDB table that behaves as a good message or payment service does.
+"""The outside world of the sample jobs: a table that behaves as a good payment service does.
 
-It honours idempotency keys: the second request under one key changes nothing and says so. Replace it by your own
-services; delete this file, the sample jobs and `OutboxTable` in template.yaml together.
+It honours idempotency keys: the second request under one key changes nothing and says so. Replace it by
+your own services; delete this file, the sample jobs and `OutboxTable` in template.yaml together.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def table() -> Table:
     return _table(name)
 
 
-def deliver(key: str, kind: str, body: dict[str, object]) -> Receipt:
+def deliver(key: str, kind: str, body: dict[str, str | int]) -> Receipt:
     """Take a request once per key.
 
     Args:
@@ -64,7 +64,7 @@ def deliver(key: str, kind: str, body: dict[str, object]) -> Receipt:
     return Receipt(key, first=True)
 
 
-def write_row(key: str, values: dict[str, object], fencing_token: int) -> None:
+def write_row(key: str, values: dict[str, str | int], fencing_token: int) -> None:
     """Write a row, unless somebody with a higher fencing token has written it.
 
     Raises:

@@ -1,12 +1,12 @@
 """Build the day's menu at 06:00 New York time and text it to every subscriber.
 
 Decisions:
-    Worst-case run time against `timeout`: 1,000 messages at about 20 ms are 20 s, ten times that on a bad day; 15 minutes
-        leave room for three attempts, and one Lambda invocation is enough.
-    Fencing: not needed. Each message goes out under its own idempotency key, so a worker that lost its claim and
-        another one that goes on can only send the same message under the same key.
-    Hours late: a breakfast menu is worth sending until noon, so `max_lateness` is six hours; later it is recorded as
-        SKIPPED(late) and somebody is told.
+    Worst-case run time against `timeout`: 1,000 messages at about 20 ms are 20 s, ten times that on a bad
+        day; 15 minutes leave room for three attempts, and one Lambda invocation is enough.
+    Fencing: not needed. Each message goes out under its own idempotency key, so a worker that lost its
+        claim and another one that goes on can only send the same message under the same key.
+    Hours late: a breakfast menu is worth sending until noon, so `max_lateness` is six hours; later it is
+        recorded as SKIPPED(late) and somebody is told.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from datetime import date
 
 import outbox
-
 from cronce import Cron, Run, job
 
 SUBSCRIBERS = 1000

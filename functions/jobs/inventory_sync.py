@@ -2,11 +2,11 @@
 
 Decisions:
     Worst-case run time against `timeout`: 40 rows take a second or two; 5 minutes is far beyond.
-    Fencing: needed. Rows are overwritten, and the last writer wins. A worker that was paused for minutes and wakes up
-        would put old levels over new ones. So each row keeps the fencing token of its last writer, and the
-        condition on the row refuses a lower one (`StaleWriterError`).
-    Hours late: only the newest levels matter: `catch_up` is `latest` (the default), missed hours are recorded as
-        superseded.
+    Fencing: needed. Rows are overwritten, and the last writer wins. A worker that was paused for minutes
+        and wakes up would put old levels over new ones. So each row keeps the fencing token of its last
+        writer, and the condition on the row refuses a lower one (`StaleWriterError`).
+    Hours late: only the newest levels matter: `catch_up` is `latest` (the default), missed hours are
+        recorded as superseded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from datetime import datetime
 
 import outbox
-
 from cronce import Cron, Run, job
 
 ARTICLES = 40
@@ -38,5 +37,11 @@ def inventory_sync(run: Run) -> None:
     levels = run.step("read", stock_levels, run.scheduled_at)
     as_of = run.scheduled_at.isoformat()
     run.each(
-        "write", list(levels.items()), write_level, run.fencing_token, as_of, key=lambda level: level[0], checkpoint_every=20
+        "write",
+        list(levels.items()),
+        write_level,
+        run.fencing_token,
+        as_of,
+        key=lambda level: level[0],
+        checkpoint_every=20,
     )

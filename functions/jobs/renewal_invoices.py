@@ -1,15 +1,17 @@
 """Charge each due invoice at most once per billing period.
 
 Decisions:
-    Worst-case run time against `timeout`: 40 invoices at two seconds each are under two minutes; 10 minutes, then somebody
-        should look.
-    Fencing: not needed, and it would not be enough: a payment service knows no fencing tokens. What protects the
-        customer is the key `invoice-<id>-<period>`. It names what must happen once in the words of the business, not of
-        the run: a second run, a manual trigger, or a copy of this job started by hand, charges nobody again.
-    Hours late: a renewal charged late in the day is fine, one charged days later wants a person: `max_lateness` is a day.
+    Worst-case run time against `timeout`: 40 invoices at two seconds each are under two minutes; 10
+        minutes, then somebody should look.
+    Fencing: not needed, and it would not be enough: a payment service knows no fencing tokens. What
+        protects the customer is the key `invoice-<id>-<period>`. It names what must happen once in the
+        words of the business, not of the run: a second run, a manual trigger, or a copy of this job started
+        by hand, charges nobody again.
+    Hours late: a renewal charged late in the day is fine, one charged days later wants a person:
+        `max_lateness` is a day.
 
-Doubles made before there were keys: `doubles(charges)` groups what the payment service lists by invoice and period
-and names the charges to refund: all but the oldest of each.
+Doubles made before there were keys: `doubles(charges)` groups what the payment service lists by invoice and
+period and names the charges to refund: all but the oldest of each.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from dataclasses import dataclass
 from datetime import date
 
 import outbox
-
 from cronce import Cron, Run, job
 
 INVOICES = 40

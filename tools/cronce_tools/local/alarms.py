@@ -1,8 +1,8 @@
 """Evaluates the template's own metric alarms on metrics that were recorded locally.
 
-The rules are CloudWatch's: a period is breaching, not breaching or missing; missing ones count as `TreatMissingData`
-says; with M breaching of the last N the alarm is in ALARM. Alarms on anything but cronce's own metrics (queue depths,
-for example) are left out: there are no such metrics here.
+The rules are CloudWatch's: a period is breaching, not breaching or missing; missing ones count as
+`TreatMissingData` says; with M breaching of the last N the alarm is in ALARM. Alarms on anything but
+cronce's own metrics (queue depths, for example) are left out: there are no such metrics here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _STATISTICS: dict[str, Callable[[list[float]], float]] = {
 class Metrics:
     """Datapoints by metric name and minute."""
 
-    points: dict[str, dict[datetime, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+    points: dict[str, dict[datetime, list[float]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
 
     def record(self, name: str, at: datetime, value: float) -> None:
         """Add a datapoint."""
@@ -77,7 +79,8 @@ class Alarm:
         needed = int(self.properties.get("DatapointsToAlarm", count))
         end = now.replace(second=0, microsecond=0)
         periods = [
-            self.is_breaching(metrics.during(self.metric, end - period * back, period)) for back in range(1, count + 1)
+            self.is_breaching(metrics.during(self.metric, end - period * back, period))
+            for back in range(1, count + 1)
         ]
         missing = self.properties.get("TreatMissingData", "missing")
         if all(judged is None for judged in periods) and missing == "missing":

@@ -22,12 +22,15 @@ from moto import mock_aws
 from cronce.testing import ManualClock
 
 Hook = Callable[["Call"], None]
-_ORIGINAL_CALL = BaseClient._make_api_call  # noqa: SLF001 - the one gate that every call of every client passes
-_ORIGINAL_DATE = moto.core.responses.utcnow
+# Private names of both libraries: the one gate that every call of a client passes, and the date of an answer.
+_GATE: Any = BaseClient
+_DATES: Any = moto.core.responses
+_ORIGINAL_CALL = _GATE._make_api_call  # noqa: SLF001
+_ORIGINAL_DATE = _DATES.utcnow
 
 
 class ProcessKilled(BaseException):
-    """Ends a killed process's code in this thread. Not an `Exception`: nothing may take it for a failure to report."""
+    """Ends a killed process's code. Not an `Exception`: nothing may take it for a failure to report."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,13 @@ class Cloud:
             return gate(client, operation, parameters)
 
         with mock_aws():
-            BaseClient._make_api_call = call  # type: ignore[method-assign]  # noqa: SLF001
-            moto.core.responses.utcnow = lambda: self.clock.now().replace(tzinfo=None)
+            _GATE._make_api_call = call  # noqa: SLF001
+            _DATES.utcnow = lambda: self.clock.now().replace(tzinfo=None)
             try:
                 yield self
             finally:
-                BaseClient._make_api_call = _ORIGINAL_CALL  # type: ignore[method-assign]  # noqa: SLF001
-                moto.core.responses.utcnow = _ORIGINAL_DATE
+                _GATE._make_api_call = _ORIGINAL_CALL  # noqa: SLF001
+                _DATES.utcnow = _ORIGINAL_DATE
 
     @contextmanager
     def process(self, name: str) -> Iterator[Process]:

@@ -1,8 +1,9 @@
 """Lambda's event filter patterns, as far as the template uses them.
 
 A pattern is an object of the record's shape whose leaves are lists of accepted values: plain values, null,
-{"exists": bool}, {"prefix": text}, {"anything-but": [...]}. A record matches a pattern when every key does, and a set of
-patterns when any pattern does (AWS Lambda developer guide, "Control which events Lambda sends to your function").
+{"exists": bool}, {"prefix": text}, {"anything-but": [...]}. A record matches a pattern when every key does,
+and a set of patterns when any pattern does (AWS Lambda developer guide, "Control which events Lambda sends
+to your function").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The deployed system in one process: the template's tables, the real handlers, and what AWS does between them.
+"""The deployed system in one process: template's tables, real handlers, what AWS does in between.
 
-The handlers are the very ones that Lambda calls. What is not real: the clock (it moves when told to), the network, and
-processes (a killed one only loses its calls, see `cloud`).
+The handlers are the very ones that Lambda calls. What is not real: the clock (it moves when told to), the
+network, and processes (a killed one only loses its calls, see `cloud`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from typing_extensions import override
 
 from cronce import bootstrap
 from cronce.testing import ManualClock
@@ -64,10 +65,12 @@ class Console(io.TextIOBase):
         self._rest = ""
         self.lines: list[dict[str, Any]] = []
 
+    @override
     def writable(self) -> bool:
         """It takes text."""
         return True
 
+    @override
     def write(self, text: str) -> int:
         """Take some text; whole lines are looked at."""
         *whole, self._rest = (self._rest + text).split("\n")
@@ -184,7 +187,7 @@ class LocalStack:
 
 @contextmanager
 def local_stack(start: datetime, template: Template | None = None) -> Iterator[LocalStack]:
-    """Run a local stack until the end of the block: environment, output and AWS clients are its own for that time."""
+    """Run a local stack until the end of the block; environment, output and AWS clients are its own."""
     clock = ManualClock(start)
     stack = LocalStack(clock, Cloud(clock), template or Template.load())
     with stack.cloud.running(), _environment(), _output(stack.console), bootstrap.using_clock(clock):
@@ -208,7 +211,8 @@ def _environment() -> Iterator[None]:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
-            "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",  # moto does not know the account's own stream endpoint
+            # moto does not know the account's own stream endpoint
+            "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",
             "CRONCE_STACK": STACK,
             "CRONCE_RUNS_TABLE": TABLES["RunsTable"],
             "CRONCE_STEPS_TABLE": TABLES["StepsTable"],

@@ -1,8 +1,9 @@
 """The stream of the runs table and the mapping that reads it, with the template's own settings.
 
-One batch at a time, in order. Of a batch, what the function reports as failed comes again together with everything after
-the lowest reported record; a batch whose function failed as a whole is halved (bisect) or comes again as it is. After
-`MaximumRetryAttempts` a record is given up and kept in `given_up`. (AWS Lambda developer guide, "Using Lambda with DynamoDB".)
+One batch at a time, in order. Of a batch, what the function reports as failed comes again together with
+everything after the lowest reported record; a batch whose function failed as a whole is halved (bisect) or
+comes again as it is. After `MaximumRetryAttempts` a record is given up and kept in `given_up`. (AWS Lambda
+developer guide, "Using Lambda with DynamoDB".)
 """
 
 from __future__ import annotations

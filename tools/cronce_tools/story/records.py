@@ -5,15 +5,26 @@ from __future__ import annotations
 from datetime import datetime
 
 from cronce.core.jobstate import Gap
-from cronce.core.records import AttemptRecord, RunRecord, RunRef
+from cronce.core.records import RunRecord, RunRef
 from cronce_tools.story.world import World
 
 MANY = 10_000
 
 
-def run_at(world: World, job: str, scheduled_at: datetime) -> RunRecord | None:
-    """The record of one occurrence."""
-    return world.store.runs.get(RunRef(job, scheduled_at))
+class NoRecordError(Exception):
+    """The story looks at a run that has no record: that promise is broken already."""
+
+
+def run_at(world: World, job: str, scheduled_at: datetime) -> RunRecord:
+    """The record of one occurrence.
+
+    Raises:
+        NoRecordError: there is none.
+    """
+    run = world.store.runs.get(RunRef(job, scheduled_at))
+    if run is None:
+        raise NoRecordError(f"{job} has no record for {scheduled_at:%Y-%m-%d %H:%M}Z")
+    return run
 
 
 def runs_between(world: World, job: str, start: datetime, end: datetime) -> list[RunRecord]:
@@ -26,9 +37,9 @@ def gaps_of(world: World, job: str) -> list[Gap]:
     return world.store.runs.gaps(job)
 
 
-def attempts_of(world: World, run: RunRecord) -> list[AttemptRecord]:
-    """The attempts of a run that are kept beside it."""
-    return world.store.steps.attempts(run.ref)
+def attempts_kept(world: World, run: RunRecord) -> int:
+    """How many attempts of a run have a record: the earlier ones beside it, the last one in it."""
+    return len(world.store.steps.attempts(run.ref)) + (run.attempt > 0)
 
 
 def lease_token(world: World) -> int:

@@ -43,7 +43,8 @@ class JobVerdict:
 def judge(world: World, job: Job, start: datetime, end: datetime) -> JobVerdict:
     """Compare a job's schedule with the ledger in (start, end].
 
-    A record is keyed by its scheduled time, so no time can have two; what can go wrong is none, or one too many.
+    A record is keyed by its scheduled time, so no time can have two; what can go wrong is none, or one too
+    many.
     """
     due = set(job.schedule.between(start, end))
     runs = {run.ref.scheduled_at: run for run in runs_between(world, job.name, start, end)}

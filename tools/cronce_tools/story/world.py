@@ -135,6 +135,14 @@ class World:
         items = [item for page in pages for item in page["Items"]]
         return sorted(item["pk"]["S"] for item in items if item.get("kind", {}).get("S") == kind)
 
+    def sends_since(self, first: int) -> list[str]:
+        """Keys of the messages asked for from that request on, repeated ones included."""
+        return [request.key for request in self.requests[first:] if "/send/" in request.key]
+
+    def alarm_states(self, *names: str) -> list[str]:
+        """The present states of alarms of the template."""
+        return [self._states.get(name, "not judged") for name in names]
+
     def _watch_outbox(self, call: Call) -> None:
         key = outbox_key(call)
         if key is not None:

@@ -1,8 +1,8 @@
 """Alerts: what is open about a job, and the notices that tell people.
 
-There is one alert item per job and one for the scheduler. It opens when something must be told, collects the times
-concerned while it is open, and closes on recovery or acknowledgement. Its id (scope and opening time) is the id of its
-notices, so that a notice published twice can be recognised.
+There is one alert item per job and one for the scheduler. It opens when something must be told, collects
+the times concerned while it is open, and closes on recovery or acknowledgement. Its id (scope and opening
+time) is the id of its notices, so that a notice published twice can be recognised.
 """
 
 from __future__ import annotations

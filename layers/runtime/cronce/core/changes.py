@@ -2,13 +2,14 @@
 
 Every write to a run's record is conditional, in one of two ways:
 
-* `LIVE`, a worker's own writes: `status = RUNNING AND owner = :me AND fencing_token = :mine`. A worker that lost its
-  claim (expired and taken, timed out, cancelled) is refused by the store, whatever it believes.
-* `SEEN`, everybody else's: `rev = :seen`. Each write adds one to `rev`, so what was judged is what is changed.
+* `LIVE`, a worker's own writes: `status = RUNNING AND owner = :me AND fencing_token = :mine`. A worker that
+  lost its claim (expired and taken, timed out, cancelled) is refused by the store, whatever it believes.
+* `SEEN`, everybody else's: `rev = :seen`. Each write adds one to `rev`, so what was judged is what is
+  changed.
 
-Every move out of RUNNING takes `owner` to `last_owner` and keeps the token, so no later write of the old worker matches.
-What else has to change with the run (its job's slots, the queued run that is woken, the attempt that is kept) stands in
-the same transaction.
+Every move out of RUNNING takes `owner` to `last_owner` and keeps the token, so no later write of the old
+worker matches. What else has to change with the run (its job's slots, the queued run that is woken, the
+attempt that is kept) stands in the same transaction.
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ class RunChange:
         """Whether the stored record is this very change, written before although the reply was lost.
 
         It is recognised on the record itself: a claim and a worker's last write by owner and token, which no
-        other worker has; other moves by `rev` and by all that they write, where it does not matter which of two
-        equal writers did it. State alone would not do: a renewal leaves the state that a stop request leaves.
+        other worker has; other moves by `rev` and by all that they write, where it does not matter which of
+        two equal writers did it. State alone would not do: a renewal leaves the state that a stop request
+        leaves.
         """
         if stored is None or (stored.status, stored.reason) != (self.after.status, self.after.reason):
             return False

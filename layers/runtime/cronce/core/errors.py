@@ -1,7 +1,8 @@
 """Everything cronce raises, grouped by who acts next.
 
 * The author fixes code: `DefinitionError`, `StepError` and their children.
-* The operator decides or repairs: `StepUncertainError`, `JobNotFoundError`, `SettingsError`, `UnreadableItemError`.
+* The operator decides or repairs: `StepUncertainError`, `JobNotFoundError`, `SettingsError`,
+  `UnreadableItemError`.
 * Lambda (or the sweep) tries again: `StoreError`, `DispatchError`, `NotifyError`.
 * Nobody: a `StopSignal` ends one worker's share of a run; the run itself goes on from its record.
 
@@ -54,19 +55,19 @@ class StepResultNotSerializableError(StepError):
 
 
 class StepUncertainError(StepError):
-    """An at-most-once step was started and its outcome is unknown: a person has to say whether it took effect."""
+    """An at-most-once step was started and its outcome is unknown: a person has to say."""
 
 
 class StoreError(CronceError):
-    """The store could not be reached, or refused for a reason that is not a lost race. Trying again may help."""
+    """The store could not be reached, or refused for another reason than a lost race."""
 
 
 class UnreadableItemError(StoreError):
-    """A stored item lacks an attribute or holds a malformed one (edited by hand, or written by a newer release)."""
+    """A stored item lacks an attribute or holds a malformed one: most likely it was edited by hand."""
 
 
 class NewerItemError(UnreadableItemError):
-    """A later release wrote the item in a shape that this one does not know: that release will look after it."""
+    """A later release wrote the item in a shape unknown here: that release will look after it."""
 
 
 class DispatchError(CronceError):
@@ -81,7 +82,7 @@ class PermanentError(Exception):
     """Raise it in a job to end the run as `FAILED(error)` at once, without further attempts."""
 
 
-class RetryAfter(Exception):  # noqa: N818 - it steers, it does not report
+class RetryAfter(Exception):
     """Raise it in a job to fail this attempt and choose when the next one starts.
 
     Args:
@@ -104,7 +105,7 @@ class StopSignal(BaseException):
 
 
 class ClaimLost(StopSignal):
-    """This worker's claim is lost or can no longer be trusted: whatever it does now may be done by another as well."""
+    """This worker's claim is lost, or no longer trusted: whatever it does now, another may do as well."""
 
 
 class OutOfTime(StopSignal):

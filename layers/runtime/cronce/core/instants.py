@@ -1,4 +1,4 @@
-"""Instants as text: one form for keys (whole seconds), one for attributes (milliseconds). Both sort by time."""
+"""Instants as text: whole seconds in keys, milliseconds in attributes. Both sort by time."""
 
 from __future__ import annotations
 

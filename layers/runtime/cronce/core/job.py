@@ -1,7 +1,8 @@
 """What an author declares: a function, its schedule and its policies.
 
-Nothing registers on import: `@job` returns a frozen, callable `Job`, and discovery collects the `Job` objects that the
-modules under `jobs` hold. Everything is validated here, so that a mistake is a traceback at the author's own line.
+Nothing registers on import: `@job` returns a frozen, callable `Job`, and discovery collects the `Job`
+objects that the modules under `jobs` hold. Everything is validated here, so that a mistake is a traceback
+at the author's own line.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 DEFAULT_GRACE = timedelta(minutes=15)
 DEFAULT_TIMEOUT = timedelta(minutes=15)
 CATCH_UP_CAP = 100
-"""How many missed occurrences `catch_up=all` runs at the most: the newest ones. The rest is a recorded gap."""
+"""Missed occurrences that `catch_up=all` runs at the most: the newest. The rest is a recorded gap."""
 MAX_LATENESS = timedelta(days=1)
-"""Default of `max_lateness` for `catch_up=all` and for `At`: what is later than a day is a person's decision."""
+"""Default of `max_lateness` for `catch_up=all` and `At`: later than a day is a person's decision."""
 LEAST_LATENESS = timedelta(seconds=120)
 """`max_lateness` must exceed the scheduler's own jitter: a tick a minute, delivered within the minute."""
 MOST_CONCURRENT = 50
@@ -51,7 +52,7 @@ class Overlap(StrEnum):
 
 
 class CatchUp(StrEnum):
-    """What becomes of occurrences that were missed while the scheduler was down, or the job was paused or broken."""
+    """What becomes of occurrences missed while the scheduler was down or the job paused or broken."""
 
     LATEST = "latest"
     """The newest one runs, the others are recorded as superseded."""
@@ -107,7 +108,7 @@ class Job:
         return self.excluded is not None and bool(self.excluded(self.schedule.local(scheduled_at).date()))
 
 
-def job(
+def job(  # noqa: PLR0913 - the author's API: each argument is a policy
     name: str,
     /,
     *,
@@ -127,7 +128,8 @@ def job(
     Args:
         name: `[a-z0-9][a-z0-9-]{0,62}`, unique in the deployment; it names the job's records for ever.
         schedule: `Cron(...)`, `Every(...)` or `At(...)`.
-        grace: how late success may come before the run counts as missed and somebody is told; at least one minute.
+        grace: how late success may come before the run counts as missed and somebody is told; at least one
+        minute.
         timeout: bound of a run's whole execution, over all attempts and invocations; at least one second.
         retry: attempts and backoff; three attempts by default.
         concurrency: how many runs of this job at once, 1 to 50; None = no limit.
@@ -152,10 +154,7 @@ def job(
         >>> nightly.name
         'nightly'
     """
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise DefinitionError(
-            f"a job's name is 1 to 63 of a-z, 0-9 and '-', not starting with '-'; not {name!r}"
-        )
+    _check_name(name)
     if not isinstance(schedule, Cron | Every | At):
         raise DefinitionError(
             f"job {name!r}: schedule takes Cron(...), Every(...) or At(...), not {schedule!r}"
@@ -188,6 +187,13 @@ def job(
     return declare
 
 
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise DefinitionError(
+            f"a job's name is 1 to 63 of a-z, 0-9 and '-', not starting with '-'; not {name!r}"
+        )
+
+
 def _retry(name: str, retry: object) -> Retry:
     if retry is None:
         return Retry()
@@ -196,7 +202,7 @@ def _retry(name: str, retry: object) -> Retry:
     return retry
 
 
-def _member(name: str, argument: str, enum: type[E], value: object) -> E:
+def _member(name: str, argument: str, enum: type[E], value: str) -> E:
     try:
         return enum(value)
     except ValueError:
@@ -226,7 +232,8 @@ def _max_lateness(name: str, value: Duration | None, *, bounded: bool) -> timede
     lateness = duration(f"job {name!r}: max_lateness", value)
     if lateness < LEAST_LATENESS:
         raise DefinitionError(
-            f"job {name!r}: max_lateness must exceed the scheduler's own jitter: at least 120 s, not {lateness}"
+            f"job {name!r}: max_lateness takes 120 s or more, not {lateness}: "
+            "it must exceed the scheduler's own jitter"
         )
     return lateness
 

@@ -1,12 +1,13 @@
 """What is stored of a job between ticks, and what one tick writes about it.
 
-`planned_to` is the promise: every occurrence up to it is accounted for, by a run record or inside a gap. It moves in the
-same transaction that writes those records, so there is no instant at which it says more than is true.
+`planned_to` is the promise: every occurrence up to it is accounted for, by a run record or inside a gap. It
+moves in the same transaction that writes those records, so there is no instant at which it says more than
+is true.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -15,7 +16,7 @@ from cronce.core.run import DueKind, Notice
 
 
 class Held(StrEnum):
-    """Why the scheduler does not bring a job up to date. Set by the scheduler only; operators pause instead."""
+    """Why the scheduler does not bring a job up to date. Set by it only; operators pause instead."""
 
     UNAVAILABLE = "unavailable"
     """Its module does not import in this deployment."""
@@ -91,7 +92,8 @@ class JobState:
         schedule: spec of the schedule in force.
         schedule_hash: hash of that spec.
         grace: how late success may come.
-        zone_data: version of the zone data that the job was last planned with; None = not known, taken as unchanged.
+        zone_data: version of the zone data that the job was last planned with; None = not known, taken as
+        unchanged.
         planned_to: up to here every occurrence is accounted for.
         planned_local: naive wall time, in the schedule's zone, of the last accounted occurrence.
         next_at: the next occurrence after `planned_to`; None = there is none.
@@ -119,21 +121,23 @@ class JobState:
     resumed_at: datetime | None = None
     held: Held | None = None
     removed_at: datetime | None = None
-    slots: Slots = Slots()
+    slots: Slots = field(default_factory=Slots)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobWindow:
     """What one tick writes about one job, in one transaction or not at all.
 
-    The write is conditional on the lease, and on `planned_to`, `paused`, `resumed_at`, `removed_at` and `schedule_hash`
-    being those of `before` (None: the job item does not exist). If it queues runs, also on `slots` being as read: a
-    slot freed in between would find nobody queued, and nobody would wake the runs queued here.
+    The write is conditional on the lease, and on `planned_to`, `paused`, `resumed_at`, `removed_at` and
+    `schedule_hash` being those of `before` (None: the job item does not exist). If it queues runs, also on
+    `slots` being as read: a slot freed in between would find nobody queued, and nobody would wake the runs
+    queued here.
     `slots` is otherwise left as stored: only `queued` grows, by the number of WAITING(queued) records.
 
     Attributes:
         before: the job as read.
-        after: the job as it shall be (its `slots` count only when the item is born: a token that starts high).
+        after: the job as it shall be (its `slots` count only when the item is born: a token that starts
+        high).
         runs: records to put, each on the condition that it does not exist.
         gaps: gaps to put, likewise.
     """

@@ -1,15 +1,16 @@
 """The right to schedule: a fenced lease.
 
-Guaranteed: each holder has a higher fencing token than all before it, and every planning write carries owner and token as
-its condition. A scheduler that was paused, or whose lease was taken over, is refused by the store; its own belief does
-not matter. Not guaranteed: that only one scheduler *believes* to hold the lease at a time.
+Guaranteed: each holder has a higher fencing token than all before it, and every planning write carries
+owner and token as its condition. A scheduler that was paused, or whose lease was taken over, is refused by
+the store; its own belief does not matter. Not guaranteed: that only one scheduler *believes* to hold the
+lease at a time.
 
-Formula: a lease taken at `now` stands until `now + LEASE_TTL`. It may be taken by anybody when it is absent, when it has
-expired, or when its expiry lies further ahead than `LEASE_TTL + BELIEF_MARGIN`: a host whose clock is an hour ahead took
-it, and everybody else must not wait for that hour.
+Formula: a lease taken at `now` stands until `now + LEASE_TTL`. It may be taken by anybody when it is
+absent, when it has expired, or when its expiry lies further ahead than `LEASE_TTL + BELIEF_MARGIN`: a host
+whose clock is an hour ahead took it, and everybody else must not wait for that hour.
 
-Failure cases: the holder dies -> taken over after expiry; the holder pauses -> its next write fails on the token; clocks
-differ -> the tick stops at more than `CLOCK_SKEW`, measured on the store's own clock.
+Failure cases: the holder dies -> taken over after expiry; the holder pauses -> its next write fails on the
+token; clocks differ -> the tick stops at more than `CLOCK_SKEW`, measured on the store's own clock.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LEASE_TTL = timedelta(seconds=50)
 BELIEF_MARGIN = timedelta(seconds=60)
 """An expiry further ahead than TTL plus this was written by a clock that is wrong."""
 CLOCK_SKEW = timedelta(seconds=5)
-"""Own clock against the store's: more than this and the host plans or claims nothing. Dates come in whole seconds."""
+"""Own clock against the store's: beyond this the host neither plans nor claims."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,7 @@
-"""What the engine asks of the outside world. Adapters implement these protocols; the engine knows nothing else.
+"""What the engine asks of the outside world. Adapters implement these protocols.
 
-Consistency is part of each promise. "Strong" reads see every write that was acknowledged before they began. "Hint" reads
-may be late: what they say is only ever a reason to look, never to act.
+Consistency is part of each promise. "Strong" reads see every write that was acknowledged before they began.
+"Hint" reads may be late: what they say is only ever a reason to look, never to act.
 
 A lost race is a value (`None`, `False`, an outcome); a store that cannot be reached raises `StoreError`.
 """
@@ -52,7 +52,8 @@ class LeaseStore(Protocol):
     def take(self, owner: str, now: datetime) -> Grant | None:
         """Take the lease if `may_take` holds: one conditional write that adds one to the token.
 
-        Writes owner, fencing_token, lease_until. An own write whose reply was lost is recognised by its owner.
+        Writes owner, fencing_token, lease_until. An own write whose reply was lost is recognised by its
+        owner.
         None: somebody else holds it, or is writing it at this moment.
         """
         ...
@@ -64,7 +65,8 @@ class LeaseStore(Protocol):
     def release(self, grant: Grant, completed_at: datetime | None) -> bool:
         """Give the lease back on the condition that owner and token are still the grant's.
 
-        Writes lease_until (past), removes owner; writes completed_at unless it is None. False: it was taken over.
+        Writes lease_until (past), removes owner; writes completed_at unless it is None. False: it was taken
+        over.
         """
         ...
 
@@ -77,7 +79,7 @@ class RegistryStore(Protocol):
         ...
 
     def write(self, grant: Grant, registry: Registry) -> bool:
-        """Put the registry and copy its fingerprint to the lease, in one transaction conditional on the grant."""
+        """Put the registry and its fingerprint on the lease, in one transaction under the grant."""
         ...
 
 
@@ -105,7 +107,9 @@ class JobStore(Protocol):
         ...
 
     def next_token(self, name: str) -> int | None:
-        """Add one to the job's fencing token and return it: for jobs without slots. A burnt token is harmless.
+        """Add one to the job's fencing token and return it: for jobs without slots.
+
+        A burnt token is harmless.
 
         None: there is no job item (nothing is created).
         """
@@ -229,12 +233,15 @@ class RunStore(Protocol):
     def apply(self, change: RunChange) -> Applied:
         """Write the change in one transaction (one plain write if only the run is in it). See `RunChange`.
 
-        Queue markers follow from the states: a run that enters WAITING(queued) puts one, one that leaves it deletes it.
+        Queue markers follow from the states: a run that enters WAITING(queued) puts one, one that leaves it
+        deletes it.
         """
         ...
 
     def renew(self, claimed: RunRecord, claim_until: datetime) -> RunRecord | None:
-        """Extend a claim, conditional on LIVE. Writes claim_until and rev only. Returns the whole record as it is now.
+        """Extend a claim, conditional on LIVE. Returns the whole record as it is now.
+
+        Writes claim_until and rev only.
 
         None: the claim is lost.
         """
@@ -243,16 +250,17 @@ class RunStore(Protocol):
     def first_queued(self, job: str) -> RunRecord | None:
         """The run of the first queue marker of a job, strong (markers and run). None: no marker.
 
-        A marker whose run is missing or no longer queued is deleted on the way, on the condition that it is still there.
+        A marker whose run is missing or no longer queued is deleted on the way, on the condition that it is
+        still there.
         """
         ...
 
     def mark_told(self, entry: DueEntry) -> bool:
-        """Set `notice` of a run or gap from pending to told and take it out of the index. False: it was told already."""
+        """Set `notice` of a run or gap from pending to told, out of the index. False: it was told already."""
         ...
 
     def set_aside(self, entry: DueEntry, due_at: datetime) -> bool:
-        """Move an item that cannot be read to a later place in the index, by key alone, if it still is where it was."""
+        """Move an unreadable item to a later place in the index, by key alone, if it is where it was."""
         ...
 
 
@@ -266,7 +274,8 @@ class StepStore(Protocol):
     def record(self, claimed: RunRecord, step: StepRecord) -> bool:
         """Put a step item that does not exist yet, in one transaction with the LIVE check of its run.
 
-        True also when this very item is there already (owner and token mine): the reply of an earlier try was lost.
+        True also when this very item is there already (owner and token mine): the reply of an earlier try
+        was lost.
         False: the claim is lost. The guard's own state never proves that the step was written.
 
         Raises:
@@ -287,7 +296,7 @@ class AlertStore(Protocol):
         ...
 
     def put(self, before: Alert | None, after: Alert) -> bool:
-        """Write it on the condition that it is still `before` (by its `rev`; None: absent). False: somebody was first."""
+        """Write it if it is still `before` (by its `rev`; None: absent). False: somebody was first."""
         ...
 
 
@@ -295,7 +304,9 @@ class Invoker(Protocol):
     """Starts executors."""
 
     def invoke(self, ref: RunRef) -> None:
-        """Ask for one asynchronous invocation of the executor for this run. It may come twice, late, or not at all.
+        """Ask for one asynchronous invocation of the executor for this run.
+
+        It may come twice, late, or not at all.
 
         Raises:
             DispatchError: the request was not accepted.

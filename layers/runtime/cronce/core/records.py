@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cronce.core.instants import from_key, to_key
@@ -13,7 +13,7 @@ RUN_ID = re.compile(
     r"(?P<job>[a-z0-9][a-z0-9-]{0,62})@(?P<at>[0-9TZ:-]{20})(?:#(?P<suffix>[A-Za-z0-9-]{1,40}))?"
 )
 INLINE_LIMIT = 200
-"""Bytes of input or error kept on the record itself; longer ones go to an item of their own (records stay under 1 KB)."""
+"""Bytes of input or error on the record itself, which stays under 1 KB; longer ones have their own item."""
 ERROR_LIMIT = 4096
 """Bytes of an error's text that are kept at all."""
 

@@ -1,7 +1,8 @@
 """When a failed attempt is tried again: exponential backoff with full jitter.
 
-The delay before attempt n + 1 is drawn evenly from [0, min(cap, base * 2 ** (n - 1))]. Full jitter spreads the
-retries of many runs that failed together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+The delay before attempt n + 1 is drawn evenly from [0, min(cap, base * 2 ** (n - 1))]. Full jitter spreads
+the retries of many runs that failed together
+(https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
 """
 
 from __future__ import annotations
@@ -47,4 +48,5 @@ class Retry:
         """
         base, cap = duration("base", self.base), duration("cap", self.cap)
         doublings = min(failed_attempt - 1, 30)  # 2 ** 30 times any base is past every cap
-        return min(cap, base * 2**doublings) * fraction
+        longest: timedelta = min(cap, base * 2**doublings)
+        return longest * fraction

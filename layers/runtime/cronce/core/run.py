@@ -1,7 +1,8 @@
 """The states of a run and the one table of the moves between them.
 
-A run is one job for one occurrence (or one manual trigger). `TRANSITIONS` is the truth: every write is checked against
-it before it is sent, and the state diagram of the documentation is checked against it by a test.
+A run is one job for one occurrence (or one manual trigger). `TRANSITIONS` is the truth: every write is
+checked against it before it is sent, and the state diagram of the documentation is checked against it by a
+test.
 """
 
 from __future__ import annotations

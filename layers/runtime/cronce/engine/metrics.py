@@ -1,7 +1,7 @@
 """Names of all metrics, once. The template's alarms use the same names; a test compares them.
 
-Each has the one dimension `stack`, so two stacks in one account never meet. Custom metrics are most of the bill of a
-quiet stack, so there are few, and what only a person reads is a field of a log line instead.
+Each has the one dimension `stack`, so two stacks in one account never meet. Custom metrics are most of the
+bill of a quiet stack, so there are few, and what only a person reads is a field of a log line instead.
 """
 
 TICK_COMPLETED = "TickCompleted"
@@ -13,7 +13,7 @@ JOBS_MISSED = "JobsMissed"
 JOBS_FAILED = "JobsFailed"
 """Gauge: open alerts with a failed run. Published every patrol, 0 when fine."""
 JOBS_HELD = "JobsHeld"
-"""Gauge of the scheduler: jobs that cannot be planned (module does not import, item unreadable, definition refused)."""
+"""Gauge of the scheduler: what cannot be planned (a module that does not import, a job that raises)."""
 ITEMS_UNREADABLE = "ItemsUnreadable"
 """Stored items that could not be understood."""
 DISPATCH_FAILURES = "DispatchFailures"

@@ -1,0 +1,103 @@
+"""The sample jobs, on the deployed handlers and tables, in memory.
+
+* A day's menu goes to every subscriber once, under keys that name run, step and person.
+* An invoice is charged at most once per billing period, whoever asks.
+* A stale writer is refused at the row, and the newer level stays.
+* Doubles made before there were keys are found: all but the oldest charge of each renewal.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
+from typing import Any
+
+import boto3
+import pytest
+
+from cronce_tools.local.stack import LocalStack, local_stack
+from cronce_tools.story.world import event
+
+SIX_IN_NEW_YORK = datetime(2026, 10, 30, 10, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def stack() -> Iterator[LocalStack]:
+    with local_stack(SIX_IN_NEW_YORK - 5 * MINUTE) as running:
+        yield running
+
+
+@pytest.fixture
+def outbox(stack: LocalStack) -> ModuleType:
+    return importlib.import_module("outbox")
+
+
+def play(stack: LocalStack, *minutes: datetime) -> None:
+    for minute in minutes:
+        stack.clock.set(minute + timedelta(seconds=4))
+        stack.invoke("scheduler", event("scheduler"))
+        stack.settle()
+
+
+def items(kind: str) -> dict[str, dict[str, Any]]:
+    found = boto3.resource("dynamodb").Table("outbox").scan()["Items"]
+    return {str(item["pk"]): dict(item) for item in found if item.get("kind") == kind}
+
+
+def test_a_days_menu_goes_to_every_subscriber_once(
+    stack: LocalStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    menu = importlib.import_module("jobs.daily_menu")
+    monkeypatch.setattr(menu, "SUBSCRIBERS", 60)
+    play(stack, SIX_IN_NEW_YORK - 5 * MINUTE, SIX_IN_NEW_YORK)
+    run = "cronce-local/daily-menu@2026-10-30T10:00:00Z"
+    assert sorted(items("message")) == [f"{run}/send/{number:04}" for number in range(1, 61)]
+    assert list(items("day-done")) == [f"{run}/mark-day-done"]
+
+
+def test_an_invoice_is_charged_once_per_period_whoever_asks(outbox: ModuleType) -> None:
+    invoices = importlib.import_module("jobs.renewal_invoices")
+    (first, *_) = invoices.due_invoices("2026-11")
+    (next_period, *_) = invoices.due_invoices("2026-12")
+    assert [invoices.charge(invoice) for invoice in (first, first, next_period)] == [True, False, True]
+    assert sorted(items("charge")) == ["invoice-001-2026-11", "invoice-001-2026-12"]
+
+
+def test_doubles_are_all_but_the_oldest_charge_of_each_renewal() -> None:
+    invoices = importlib.import_module("jobs.renewal_invoices")
+    charges = [
+        invoices.Charge("b", "001", "2026-09", "2026-09-01T08:31:02Z"),
+        invoices.Charge("a", "001", "2026-09", "2026-09-01T08:30:01Z"),
+        invoices.Charge("c", "001", "2026-10", "2026-10-01T08:30:01Z"),
+        invoices.Charge("d", "002", "2026-09", "2026-09-01T08:30:02Z"),
+    ]
+    assert [charge.id for charge in invoices.doubles(charges)] == ["b"]
+
+
+def test_a_stale_writer_is_refused_at_the_row(outbox: ModuleType) -> None:
+    sync = importlib.import_module("jobs.inventory_sync")
+    sync.write_level(("sku-001", 12), 6, "11:00")
+    with pytest.raises(outbox.StaleWriterError, match=r"stock#sku-001 carries a higher fencing token than 5"):
+        sync.write_level(("sku-001", 99), 5, "10:00")
+    row = boto3.resource("dynamodb").Table("outbox").get_item(Key={"pk": "stock#sku-001"})["Item"]
+    assert (row["count"], row["fencing_token"]) == (12, 6)
+
+
+def test_the_hours_levels_carry_the_token_of_their_run(stack: LocalStack) -> None:
+    play(stack, SIX_IN_NEW_YORK + 55 * MINUTE, SIX_IN_NEW_YORK + 60 * MINUTE)
+    rows = boto3.resource("dynamodb").Table("outbox").scan()["Items"]
+    stock = [row for row in rows if str(row["pk"]).startswith("stock#")]
+    assert len(stock) == 40
+    assert {row["fencing_token"] for row in stock} == {1}
+    assert {row["as_of"] for row in stock} == {"2026-10-30T11:00:00+00:00"}
+
+
+def test_an_outbox_without_a_table_says_which_variable_is_missing(
+    outbox: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OUTBOX_TABLE")
+    with pytest.raises(RuntimeError, match="OUTBOX_TABLE is not set"):
+        outbox.table()

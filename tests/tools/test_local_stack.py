@@ -1,0 +1,113 @@
+"""The local stack behaves as AWS does between the functions.
+
+* P81: what a batch reports as failed comes again with everything after the lowest of it; retries are
+  bounded; a batch that failed as a whole is halved.
+* P82: the filter is the template's own.
+* A killed process reaches AWS no more; others do.
+* Its time limits are the template's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+
+from cronce_tools.local.cloud import ProcessKilled
+from cronce_tools.local.stack import TIMEOUTS, LocalStack, local_stack
+from cronce_tools.local.template import Template
+
+Record = dict[str, Any]
+
+
+@pytest.fixture
+def stack() -> Iterator[LocalStack]:
+    with local_stack(datetime(2026, 1, 5, tzinfo=UTC)) as running:
+        yield running
+
+
+def put(number: int, *, status: str = "PENDING", dispatch: str = "stream") -> None:
+    item = {
+        "pk": {"S": "JOB#menu"},
+        "sk": {"S": f"RUN#2026-01-05T00:{number:02}:00Z"},
+        "status": {"S": status},
+        "dispatch": {"S": dispatch},
+    }
+    boto3.client("dynamodb").put_item(TableName="runs", Item=item)
+
+
+def minutes(records: list[Record]) -> list[int]:
+    return [int(record["dynamodb"]["Keys"]["sk"]["S"][18:20]) for record in records]
+
+
+def failures(*records: Record) -> dict[str, Any]:
+    numbers = [record["dynamodb"]["SequenceNumber"] for record in records]
+    return {"batchItemFailures": [{"itemIdentifier": number} for number in numbers]}
+
+
+def test_p82_the_filter_is_the_templates_own(stack: LocalStack) -> None:
+    put(1)
+    put(2, status="RUNNING")
+    put(3, dispatch="sweep")
+    assert minutes(stack.stream.next_batch()) == [1]
+    assert stack.stream.next_batch() == []
+
+
+def test_p81_everything_from_the_lowest_failed_record_on_comes_again(stack: LocalStack) -> None:
+    for number in range(1, 6):
+        put(number)
+    batch = stack.stream.next_batch()
+    stack.stream.report(batch, failures(batch[4], batch[2]))
+    again = [minutes(stack.stream.next_batch()) for _ in range(2)]
+    assert [number for part in again for number in part] == [3, 4, 5]
+
+
+def test_p81_a_batch_that_failed_as_a_whole_is_halved(stack: LocalStack) -> None:
+    for number in range(1, 5):
+        put(number)
+    stack.stream.report(stack.stream.next_batch(), None)
+    assert minutes(stack.stream.next_batch()) == [1, 2]
+    assert minutes(stack.stream.next_batch()) == [3, 4]
+
+
+def test_p81_a_record_that_always_fails_is_given_up_and_the_next_one_goes_on(stack: LocalStack) -> None:
+    put(1)
+    put(2)
+    seen = []
+    while batch := stack.stream.next_batch():
+        seen.append(minutes(batch))
+        bad = [record for record in batch if minutes([record]) == [1]]
+        stack.stream.report(batch, failures(*bad) if bad else {"batchItemFailures": []})
+        assert len(seen) < 20
+    retries = int(Template.load().mapping()["MaximumRetryAttempts"])
+    assert minutes(stack.stream.given_up) == [1]
+    assert seen.count([1]) == retries + 1
+    assert seen[-1] == [2]
+
+
+def test_a_mapping_that_is_switched_off_keeps_its_records(stack: LocalStack) -> None:
+    stack.stream.enabled = False
+    put(1)
+    assert stack.stream.next_batch() == []
+    stack.stream.enabled = True
+    assert minutes(stack.stream.next_batch()) == [1]
+
+
+def test_a_killed_process_reaches_aws_no_more_and_others_do(stack: LocalStack) -> None:
+    client = boto3.client("dynamodb")
+    with stack.cloud.process("worker") as worker:
+        with pytest.raises(ProcessKilled):
+            stack.cloud.kill()
+        with pytest.raises(ProcessKilled, match="worker"):
+            client.list_tables()
+    assert worker.killed
+    assert sorted(client.list_tables()["TableNames"]) == ["outbox", "runs", "steps"]
+
+
+def test_the_time_limits_are_the_templates() -> None:
+    template = Template.load()
+    limits = {name: template.properties(f"{name.title()}Function")["Timeout"] for name in TIMEOUTS}
+    assert limits == {**TIMEOUTS, "executor": {"Ref": "ExecutorTimeout"}}
