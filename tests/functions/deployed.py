@@ -177,7 +177,7 @@ class Deployed:
 
     def settle(self) -> list[dict[str, str]]:
         """Dispatch and execute until nothing is left. Returns what the executors answered."""
-        answers = []
+        answers: list[dict[str, str]] = []
         for _ in range(20):
             event = self.stream_event()
             if event["Records"]:
