@@ -14,9 +14,11 @@ from itertools import pairwise
 
 import pytest
 
+from cronce.core.births import Births, Part, merged
 from cronce.core.catch_up import Fate, Scene, judge
 from cronce.core.job import Job
 from cronce.core.jobstate import GapReason, Held
+from cronce.core.records import Slots
 from cronce.core.run import RunStatus
 from cronce.core.schedule import Cron
 from tests.core.planned_job import DAY, MINUTE, RETENTION, Planned, at, declare, short, spans
@@ -153,3 +155,36 @@ def test_nothing_to_judge_is_nothing_judged() -> None:
     scene = Scene(now=datetime.max.replace(tzinfo=TIMES[0].tzinfo), resumed_at=None, retention=RETENTION)
 
     assert judge(declare(EVERY_MINUTE), [], [], scene) == []
+
+
+# --- what of it fits into one window ----------------------------------------------------------------------
+
+
+def part_of(fates_of_times: Sequence[Fate]) -> Part:
+    times = [at("2026-01-05 00:00:00") + n * MINUTE for n in range(len(fates_of_times))]
+    scene = Scene(now=at("2026-01-05 12:00:00"), resumed_at=None, retention=RETENTION)
+    births = Births(job=declare(EVERY_MINUTE), schedule=EVERY_MINUTE, scene=scene, slots=Slots())
+    return births.part(merged(times, fates_of_times))
+
+
+def test_the_latest_run_is_not_written_before_everything_that_follows_it_fits() -> None:
+    part = part_of([*3 * [Fate.SUPERSEDED], Fate.RUN, *100 * [Fate.SAME_LOCAL_TIME]])
+
+    assert part.runs == ()
+    assert spans(part.gaps) == ["05 00:00 - 05 00:02: 3 superseded"]
+    assert part.last == at("2026-01-05 00:02:00")
+
+
+def test_a_latest_run_that_comes_first_is_written_so_that_the_stretch_gets_shorter() -> None:
+    part = part_of([Fate.RUN, *100 * [Fate.SAME_LOCAL_TIME]])
+
+    assert len(part.runs) == 89
+    assert part.runs[0].status is RunStatus.PENDING
+    assert part.last == at("2026-01-05 01:28:00")
+
+
+def test_a_stretch_that_fits_is_written_with_its_run() -> None:
+    part = part_of([*3 * [Fate.SUPERSEDED], Fate.RUN, *87 * [Fate.SAME_LOCAL_TIME]])
+
+    assert [run.status for run in part.runs].count(RunStatus.PENDING) == 1
+    assert part.last == at("2026-01-05 01:30:00")
