@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from cronce.engine import metrics
-from tests.template.alarm_model import AlarmModel, State
+from cronce_tools.local.alarms import AlarmModel, State
 from tests.template.stack import Stack, resource_label
 
 HEARTBEATS = {"SchedulerSilentAlarm": metrics.TICK_COMPLETED, "WatchdogSilentAlarm": metrics.PATROL_COMPLETED}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.template.filter_matching import Record, matches
+from cronce_tools.local.filters import Record, matches
 from tests.template.stack import Stack
 
 RUN = ("JOB#daily-menu", "RUN#2026-11-30T11:00:00Z")

@@ -1,8 +1,9 @@
-"""Evaluates the template's own metric alarms on metrics that were recorded locally.
+"""The template's own metric alarms, judged by CloudWatch's rules on metrics that were recorded locally.
 
-The rules are CloudWatch's: a period is breaching, not breaching or missing; missing ones count as
-`TreatMissingData` says; with M breaching of the last N the alarm is in ALARM. Alarms on anything but
-cronce's own metrics (queue depths, for example) are left out: there are no such metrics here.
+For the two ways of treating missing data that are used here: CloudWatch looks at a few more points than the N
+of "M out of N" (for 3 of 3 about five). If N of them are real, the newest N real ones decide. Otherwise gaps
+are filled, as many as are needed to have N, with points that are breaching or not, as the alarm's
+TreatMissingData says. Alarms on anything but cronce's own metrics (queue depths, for example) are left out.
 """
 
 from __future__ import annotations
@@ -12,23 +13,62 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from cronce_tools.local.template import Template
 
-_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "GreaterThanOrEqualToThreshold": operator.ge,
-    "GreaterThanThreshold": operator.gt,
+EXTRA_POINTS = 2
+
+COMPARISONS = {
     "LessThanThreshold": operator.lt,
-    "LessThanOrEqualToThreshold": operator.le,
+    "GreaterThanOrEqualToThreshold": operator.ge,
 }
-_STATISTICS: dict[str, Callable[[list[float]], float]] = {
-    "Sum": sum,
-    "Maximum": max,
-    "Minimum": min,
-    "Average": lambda values: sum(values) / len(values),
-    "SampleCount": len,
-}
+
+
+class State(StrEnum):
+    """What an alarm says."""
+
+    OK = "OK"
+    """All is well."""
+    ALARM = "ALARM"
+    """Somebody must look."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlarmModel:
+    """An alarm of the template."""
+
+    needed: int
+    looked_at: int
+    threshold: float
+    comparison: str
+    missing_is_breaching: bool
+
+    @classmethod
+    def of(cls, properties: dict[str, Any]) -> AlarmModel:
+        """Read an alarm's properties; a setting that this model does not know is an error."""
+        return cls(
+            needed=properties["DatapointsToAlarm"],
+            looked_at=properties["EvaluationPeriods"],
+            threshold=properties["Threshold"],
+            comparison=properties["ComparisonOperator"],
+            missing_is_breaching={"breaching": True, "notBreaching": False}[properties["TreatMissingData"]],
+        )
+
+    def state(self, points: list[float | None]) -> State:
+        """The state after these points, one a period, the newest last; None is a period without a point."""
+        seen = points[-(self.looked_at + EXTRA_POINTS) :]
+        real = [self._breaches(point) for point in seen if point is not None][-self.looked_at :]
+        filled = [self.missing_is_breaching] * (self.looked_at - len(real))
+        return State.ALARM if sum(real + filled) >= self.needed else State.OK
+
+    def _breaches(self, point: float) -> bool:
+        return bool(COMPARISONS[self.comparison](point, self.threshold))
+
+
+STATISTICS: dict[str, Callable[[list[float]], float]] = {"Sum": sum, "Maximum": max}
+PERIOD = timedelta(minutes=1)
 
 
 @dataclass
@@ -43,15 +83,6 @@ class Metrics:
         """Add a datapoint."""
         self.points[name][at.replace(second=0, microsecond=0)].append(value)
 
-    def during(self, name: str, start: datetime, length: timedelta) -> list[float]:
-        """The values of a metric in [start, start + length)."""
-        minutes = int(length / timedelta(minutes=1))
-        return [
-            value
-            for minute in range(minutes)
-            for value in self.points[name].get(start + timedelta(minutes=minute), [])
-        ]
-
 
 @dataclass(frozen=True)
 class Alarm:
@@ -60,39 +91,28 @@ class Alarm:
     logical_id: str
     properties: dict[str, Any]
 
-    @property
-    def metric(self) -> str:
-        """The metric it watches."""
-        return str(self.properties["MetricName"])
-
-    def is_breaching(self, values: list[float]) -> bool | None:
-        """Judge one period; None = missing."""
-        if not values:
-            return None
-        value = _STATISTICS[self.properties["Statistic"]](values)
-        return _COMPARISONS[self.properties["ComparisonOperator"]](value, float(self.properties["Threshold"]))
-
-    def state(self, metrics: Metrics, now: datetime) -> str:
-        """`OK`, `ALARM` or `INSUFFICIENT_DATA` after the last whole period before `now`."""
-        period = timedelta(seconds=int(self.properties["Period"]))
-        count = int(self.properties["EvaluationPeriods"])
-        needed = int(self.properties.get("DatapointsToAlarm", count))
+    def state(self, metrics: Metrics, now: datetime) -> State:
+        """The state after the last whole minute before `now`."""
         end = now.replace(second=0, microsecond=0)
-        periods = [
-            self.is_breaching(metrics.during(self.metric, end - period * back, period))
-            for back in range(1, count + 1)
-        ]
-        missing = self.properties.get("TreatMissingData", "missing")
-        if all(judged is None for judged in periods) and missing == "missing":
-            return "INSUFFICIENT_DATA"
-        breaching = [judged is True or (judged is None and missing == "breaching") for judged in periods]
-        return "ALARM" if sum(breaching) >= needed else "OK"
+        model = AlarmModel.of(self.properties)
+        statistic = STATISTICS[self.properties["Statistic"]]
+        points = metrics.points[self.properties["MetricName"]]
+        minutes = [end - PERIOD * back for back in range(model.looked_at + EXTRA_POINTS, 0, -1)]
+        return model.state([statistic(points[minute]) if minute in points else None for minute in minutes])
 
 
 def alarms(template: Template) -> list[Alarm]:
-    """The template's alarms on cronce's own metrics."""
-    return [
+    """The template's alarms on cronce's own metrics; each has a period of one minute.
+
+    Raises:
+        ValueError: one has another period.
+    """
+    found = [
         Alarm(logical_id, properties)
         for logical_id, properties in template.of_type("AWS::CloudWatch::Alarm")
         if properties.get("Namespace") == "cronce"
     ]
+    for alarm in found:
+        if alarm.properties["Period"] != PERIOD.total_seconds():
+            raise ValueError(f"{alarm.logical_id}: the local stack judges periods of one minute only")
+    return found
