@@ -99,6 +99,34 @@ def test_what_is_found_again_and_again_is_counted_once(patrols: list[list[int]])
         assert alert.count == len(every)
 
 
+def test_a_time_that_is_no_longer_listed_is_not_counted_again() -> None:
+    alert = opened(*(missed(minutes) for minutes in range(80)))
+
+    assert changed(alert, [missed(5)]) is alert
+    assert changed(alert, [missed(5), missed(81)]).count == 81
+
+
+def test_i47_of_many_jobs_late_at_one_instant_each_is_counted_once() -> None:
+    late = [missed(minutes, job=f"job-{number:03}") for number in range(120) for minutes in (0, 60)]
+
+    alert = opened(*late)
+
+    assert (alert.count, len(alert.times)) == (240, TIMES_KEPT)
+    assert changed(alert, late) is alert
+    assert changed(alerting.closed(alert, RECOVERED, NOW), late).count == 240
+
+
+def test_the_silence_itself_is_never_crowded_out() -> None:
+    silences = [health.silence(NOW - minutes * MINUTE) for minutes in range(20)]
+
+    alert = opened(*silences, *(missed(minutes) for minutes in range(80)))
+
+    kept = [time for time in alert.times if time.trouble is Trouble.SILENT]
+    assert [time.scheduled_at for time in kept] == [NOW - minutes * MINUTE for minutes in reversed(range(10))]
+    assert len(alert.times) == TIMES_KEPT
+    assert changed(alert, [silences[0], missed(5)]) is alert
+
+
 def test_a_time_keeps_its_place_when_its_trouble_changes() -> None:
     alert = changed(opened(missed(0), missed(1)), [failure(0)])
 
@@ -184,6 +212,15 @@ def test_trouble_that_is_no_longer_listed_does_not_open_it_again() -> None:
     was = closed(*(missed(minutes) for minutes in range(80)))
 
     assert changed(was, [missed(5)], minutes=100) is was
+
+
+def test_an_old_run_that_fails_only_now_is_new_trouble_however_much_is_listed() -> None:
+    long_list = closed(*(missed(minutes) for minutes in range(80)))
+    one_gap = closed(late_gap(0, 80))
+
+    for was in (long_list, one_gap):
+        assert changed(was, [failure(-500)], minutes=1).is_open
+    assert minutes_of(changed(one_gap, [missed(-500)], minutes=1)) == [-500, 0]
 
 
 def test_a_missed_run_that_fails_in_the_end_opens_it_again() -> None:

@@ -439,6 +439,18 @@ def test_what_fails_again_within_an_hour_is_the_same_outage(world: World) -> Non
     assert world.alert(JOB).count == 3
 
 
+def test_what_opens_again_is_on_the_gauge_for_a_minute_though_it_is_over_already(world: World) -> None:
+    world.store.place(failed(ref(0)))
+    world.patrol()
+    world.clock.advance(10 * MINUTE)
+    world.succeed(pending(ref(1)))
+    world.patrol()
+    world.store.place(failed(ref(5), ended_at=world.now, due_at=world.now))
+    world.succeed(pending(ref(6)))
+
+    assert [report.failed for report in world.patrols(2)] == [1, 0]
+
+
 def test_opened_again_and_not_over_within_an_hour_it_is_told(world: World) -> None:
     world.store.place(failed(ref(0)))
     world.patrol()
@@ -573,12 +585,25 @@ def test_one_kind_of_run_that_cannot_be_read_does_not_keep_the_others_from_being
     assert world.told() == [("opened", JOB)]
 
 
+def test_runs_that_are_not_late_are_not_read(world: World) -> None:
+    world.store.place(*(pending(ref(minutes)) for minutes in range(50)))
+    calls: list[str] = []
+
+    world.store.on_call(lambda name, when: calls.append(name))
+    world.patrol()
+
+    assert [name for name in calls if name.startswith("runs.")] == []
+
+
 def test_a_job_that_always_fails_does_not_delay_the_notices_of_another(world: World) -> None:
     world.store.place(
         *(failed(ref(-minutes), due_at=NOW - MINUTE) for minutes in range(250)), failed(ref(0, job="other"))
     )
 
-    world.patrols(4)
+    world.patrol()
+    told = [run.ref.job for run in world.store.all_runs() if run.notice is Notice.TOLD]
+    assert (told.count(JOB), told.count("other")) == (survey.ENDS_OF_A_JOB, 1)
+    world.patrols(3)
 
     assert sorted(world.told()) == [("opened", JOB), ("opened", "other")]
     assert [run for run in world.store.all_runs() if run.notice is not Notice.TOLD] == []
@@ -622,6 +647,17 @@ def test_i49_a_notice_that_cannot_be_published_is_told_by_the_next_patrol_under_
 
     assert world.told() == [("opened", JOB)]
     assert {notice.id for notice in world.notifier.refused} == {world.notice().id}
+
+
+def test_a_notice_that_failed_need_not_wait_until_its_publisher_would_be_given_up(world: World) -> None:
+    world.store.place(failed(ref(0)))
+    world.notifier.failures = 1
+    world.patrol()
+
+    world.clock.advance(5 * SECOND)
+    world.watchdog().patrol()
+
+    assert world.told() == [("opened", JOB)]
 
 
 def test_what_was_over_before_anybody_could_be_told_is_told_all_the_same(world: World) -> None:

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from cronce.core import alerting
 from cronce.core.alerts import NoticeText
 from cronce.core.errors import NotifyError, StoreError
 from cronce.core.run import DueKind, Notice
@@ -208,3 +210,25 @@ def test_i49_a_patrol_leaves_a_notice_alone_that_another_is_publishing() -> None
 
     assert seen == [()]
     assert world.told() == [("opened", JOB)]
+
+
+def test_an_end_that_comes_while_the_opening_is_being_published_is_told_as_well() -> None:
+    world = World()
+    world.store.place(failed(ref(0)))
+    world.clock.advance(MINUTE)
+    world.tick()
+
+    def acknowledge(here: Place) -> None:
+        if here[1:] == ("notifier.publish", "before"):
+            alert = world.alert(JOB)
+            ended = replace(
+                alerting.closed(alert, "acknowledged", world.now), notified_at=None, due_at=world.now
+            )
+            world.store.on_call(None)
+            assert world.store.alerts.put(alert, ended)
+
+    Places(world, acknowledge).patrol()
+    world.patrols(2)
+
+    assert world.told() == [("opened", JOB), ("closed", JOB)]
+    assert world.notifier.notices[-1].subject == "Acknowledged: daily-menu"

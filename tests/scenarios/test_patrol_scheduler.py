@@ -15,6 +15,7 @@ from datetime import timedelta
 
 import pytest
 
+from cronce.core import health
 from cronce.core.alerts import SCHEDULER, Trouble
 from cronce.core.errors import StoreError
 from cronce.core.jobstate import Held
@@ -143,6 +144,20 @@ def test_an_unavailable_job_is_late_by_itself(world: World) -> None:
     world.until(NOW + 20 * MINUTE)
 
     assert world.told() == [("opened", SCHEDULER), ("opened", JOB)]
+
+
+def test_a_silence_with_more_times_than_one_patrol_works_out_is_listed_to_its_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "TIMES_A_PATROL", 5)
+    world.store.place(job_state())
+    world.patrol()
+    world.ticking = False
+    world.clock.advance(60 * MINUTE)
+
+    world.patrols(20)
+
+    assert world.alert(SCHEDULER).count == 1 + 65, "the silence, and 00:01 to 01:05"
 
 
 def test_a_job_that_was_late_before_the_silence_keeps_its_own_alert(world: World) -> None:

@@ -38,6 +38,9 @@ KEPT_AFTER_CLOSING = timedelta(days=32)
 """No run stays unfinished for longer (30 days): what an alert has told is not told again as long as it
 lasts."""
 
+SILENCES_KEPT = 10
+"""Of a scheduler that falls silent again and again, the newest silences."""
+
 RECOVERED, REMOVED = "recovered", "removed"
 
 _Key = tuple[str, datetime, str]
@@ -166,7 +169,7 @@ def _opened(scope: str, findings: Sequence[Finding], now: datetime) -> Alert:
 def _grown(alert: Alert, findings: Sequence[Finding]) -> Alert:
     """The alert with the findings listed: a time that it knows is brought up to date, a new one counted."""
     times = {_key(time): time for time in alert.times}
-    forgotten = alert.count - len(times)
+    forgotten = alert.count - len(times) if _is_full(alert) else 0
     count = alert.count
     for finding in findings:
         key, known = _key(finding.time), times.get(_key(finding.time))
@@ -174,19 +177,25 @@ def _grown(alert: Alert, findings: Sequence[Finding]) -> Alert:
             continue
         if finding.count > 1 and (known is None or known.trouble is not finding.time.trouble):
             covered = [other for other, time in times.items() if _covers(finding, time)]
-            count -= min(len(covered) + (forgotten if _reaches_back(alert, finding) else 0), finding.count)
+            count -= min(len(covered) + (forgotten if _is_older(finding.time, alert) else 0), finding.count)
             count += finding.count
             for other in covered:
                 del times[other]
         elif known is None:
             count += 1
         times[key] = finding.time
-    newest = tuple(sorted(times.values(), key=lambda time: (time.scheduled_at, time.job, time.suffix)))[
-        -TIMES_KEPT:
-    ]
+    newest = _newest(times.values())
     return (
         alert if (newest, count) == (alert.times, alert.count) else replace(alert, times=newest, count=count)
     )
+
+
+def _newest(times: Iterable[TroubledTime]) -> tuple[TroubledTime, ...]:
+    """The times that are kept, oldest first. What the scheduler's alert is about is not crowded out."""
+    ordered = sorted(times, key=_order)
+    silences = [time for time in ordered if time.trouble is Trouble.SILENT][-SILENCES_KEPT:]
+    others = [time for time in ordered if time.trouble is not Trouble.SILENT]
+    return tuple(sorted([*silences, *others[len(silences) - TIMES_KEPT :]], key=_order))
 
 
 def _is_news(alert: Alert, finding: Finding) -> bool:
@@ -200,25 +209,27 @@ def _is_news(alert: Alert, finding: Finding) -> bool:
 def _was_forgotten(alert: Alert, finding: Finding) -> bool:
     """Whether the time is one that an alert counts and no longer lists: older than all that it lists.
 
-    A stretch of times is judged by its end.
+    Only what is found again and again can be one. An end is found until it is told, so it is new.
     """
-    return (
-        alert.count > len(alert.times) > 0
-        and (finding.last or finding.time.scheduled_at) < alert.times[0].scheduled_at
-    )
+    return finding.time.trouble is Trouble.MISSED and _is_full(alert) and _is_older(finding.time, alert)
 
 
-def _reaches_back(alert: Alert, finding: Finding) -> bool:
-    return len(alert.times) > 0 and finding.time.scheduled_at < alert.times[0].scheduled_at
+def _is_full(alert: Alert) -> bool:
+    return len(alert.times) == TIMES_KEPT and alert.count > TIMES_KEPT
+
+
+def _is_older(time: TroubledTime, alert: Alert) -> bool:
+    """Whether a time comes before all that an alert lists."""
+    listed = [_order(other) for other in alert.times if other.trouble is not Trouble.SILENT]
+    return bool(listed) and time.trouble is not Trouble.SILENT and _order(time) < listed[0]
 
 
 def _covers(finding: Finding, time: TroubledTime) -> bool:
     """Whether a stretch of skipped times contains a time that was listed as missed."""
-    last = finding.last or finding.time.scheduled_at
     return (
         time.trouble is Trouble.MISSED
         and (time.job, time.suffix) == (finding.time.job, "")
-        and finding.time.scheduled_at <= time.scheduled_at <= last
+        and finding.time.scheduled_at <= time.scheduled_at <= (finding.last or finding.time.scheduled_at)
     )
 
 
@@ -231,3 +242,8 @@ def _is_good(run: RunRecord) -> bool:
 
 def _key(time: TroubledTime) -> _Key:
     return time.job, time.scheduled_at, time.suffix
+
+
+def _order(time: TroubledTime) -> tuple[datetime, str, str]:
+    """By time; many jobs may be late at one instant, and of those some are kept and some are not."""
+    return time.scheduled_at, time.job, time.suffix

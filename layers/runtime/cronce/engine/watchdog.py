@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from cronce.core import alerting, health
 from cronce.core.alerts import SCHEDULER, Alert, Trouble
@@ -29,6 +29,7 @@ from cronce.core.lease import Lease, agreed_now
 from cronce.core.ports import (
     AlertStore,
     Clock,
+    DueEntry,
     DueIndex,
     JobStore,
     LeaseStore,
@@ -42,11 +43,8 @@ from cronce.engine.alert_desk import AlertDesk
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
 from cronce.engine.patrol_log import PatrolLog
 from cronce.engine.survey import Survey, Surveyor
+from cronce.engine.sweep import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
 
-ASIDE = timedelta(minutes=10)
-"""When an end that could not be marked is looked at again: it must not stand in front of the others."""
-NEWER_ASIDE = timedelta(minutes=2)
-"""When an item of a later release is looked at again: during a deployment both releases are at work."""
 MISSED = (Trouble.MISSED, Trouble.LATE, Trouble.CATCH_UP_LIMIT, Trouble.OVERLAP)
 """Troubles of the gauge `JobsMissed`."""
 
@@ -163,16 +161,20 @@ class Watchdog:
         for job, lines in survey.ends.items():
             with log.part(f"told ends of job {job}"):
                 for line in lines if job in desk.recorded else []:
-                    if not runs.mark_told(line):  # told by another patrol, or it cannot be understood
-                        runs.set_aside(line, now + ASIDE)
+                    self._mark(line, now)
         with log.part("ends that need not be told"):
             for line in survey.quiet:
-                if not runs.mark_told(line):
-                    runs.set_aside(line, now + ASIDE)
+                self._mark(line, now)
             for run, until in survey.put_off:
                 runs.apply(RunChange(before=run, after=replace(run, due_at=until), guard=Guard.SEEN))
             for line in survey.newer:
-                runs.set_aside(line, now + NEWER_ASIDE)
+                runs.set_aside(line, now + NEWER_AGAIN)
+
+    def _mark(self, line: DueEntry, now: datetime) -> None:
+        """Mark an end as told. One that cannot be understood steps out of the way, for as long as it is old."""
+        if not self._ports.runs.mark_told(line):
+            age = now - line.run.scheduled_at if line.run else ASIDE_AT_MOST
+            self._ports.runs.set_aside(line, now + min(max(age, ASIDE_AT_LEAST), ASIDE_AT_MOST))
 
     def _published(self, log: PatrolLog, desk: AlertDesk | None, spoiled: int = 0) -> PatrolReport:
         """Publish gauges and heartbeat. An open alert that cannot be understood counts for both gauges."""
