@@ -193,14 +193,16 @@ def test_i14_jobs_of_other_zones_and_those_that_follow_the_clock_are_not_touched
 
 
 def test_zone_data_that_is_not_known_counts_as_the_same() -> None:
-    job = nine_o_clock()
-    job.tick(at("2026-12-01 16:00:05"), zone_data=AFTER)
+    with zone_data(VANCOUVER, like=WINTER_AT_8):
+        job = Planned(declare(Cron("0,30 8 * * *", tz=VANCOUVER)), at("2026-12-01 15:30:00"))
+        job.tick(at("2026-12-01 16:00:05"), zone_data=BEFORE)
     job.state = replace(job.state, zone_data=None)
 
-    window = job.tick(at("2026-12-01 16:30:05"), zone_data=AFTER)
+    window = job.tick(at("2026-12-01 16:10:05"), zone_data=AFTER)
 
-    assert (window.runs, window.gaps) == ((), ())
-    assert window.after == replace(window.before or job.state, zone_data=AFTER)
+    assert (window.runs, window.gaps) == ((), ())  # 08:30 was at 15:30Z, but nobody knows of a change
+    assert window.after.zone_data == AFTER
+    assert window.after.next_at == at("2026-12-02 15:00:00")
 
 
 def test_a_new_release_that_says_the_same_about_a_zone_changes_the_version_only() -> None:
