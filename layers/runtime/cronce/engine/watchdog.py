@@ -171,7 +171,7 @@ class Watchdog:
                 runs.set_aside(line, now + NEWER_AGAIN)
 
     def _mark(self, line: DueEntry, now: datetime) -> None:
-        """Mark an end as told. One that cannot be understood steps out of the way, for as long as it is old."""
+        """Mark an end as told. One that cannot be understood steps aside, for as long as it is old."""
         if not self._ports.runs.mark_told(line):
             age = now - line.run.scheduled_at if line.run else ASIDE_AT_MOST
             self._ports.runs.set_aside(line, now + min(max(age, ASIDE_AT_LEAST), ASIDE_AT_MOST))
