@@ -20,6 +20,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StoreError
 from cronce.core.ports import Applied, CommitOutcome
+from cronce.core.run import Reason, RunStatus
 from tests.contract.makers import NOW, job_in, pending, ref, step, stored, window
 from tests.support.dynamodb_backend import DynamoBackend
 from tests.support.dynamodb_engine import Proceed
@@ -162,7 +163,7 @@ def test_a_plan_of_equal_jobs_and_other_runs_is_not_taken_for_an_own_one(store: 
     assert store.plans.commit(GRANT, [other]) != CommitOutcome(done=True)
 
 
-def test_a_plan_that_a_worker_has_begun_to_execute_is_stale_and_not_planned_again(
+def test_a_plan_that_a_worker_has_begun_to_execute_is_stale_and_not_made_again(
     store: DynamoBackend,
 ) -> None:
     plan = window(STATE, PENDING_AT_TEN)
@@ -180,6 +181,24 @@ def test_a_finish_whose_reply_was_lost_is_known_after_others_have_written(store:
     store.place(replace(after, rev=after.rev + 1, touched=True))
 
     assert finish.make(store) is Applied.DONE
+
+
+def test_an_end_is_known_although_its_forgetting_is_stored_in_whole_seconds(store: DynamoBackend) -> None:
+    ended = NOW + timedelta(milliseconds=250)
+    lost = replace(
+        MINE,
+        status=RunStatus.FAILED,
+        reason=Reason.LOST,
+        owner=None,
+        last_owner=MINE.owner,
+        claim_until=None,
+        ended_at=ended,
+        forget_at=ended + timedelta(days=400),
+    )
+    change = RunChange(before=MINE, after=lost, guard=Guard.SEEN)
+    assert store.runs.apply(change) is Applied.DONE
+
+    assert store.runs.apply(change) is Applied.DONE
 
 
 def test_a_guard_that_fails_on_an_unreadable_record_is_a_lost_race(store: DynamoBackend) -> None:

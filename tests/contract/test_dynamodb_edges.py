@@ -95,3 +95,17 @@ def test_a_window_queues_on_slots_that_are_held_as_read(backend: Backend) -> Non
 
     assert backend.plans.commit(grant_of(backend), [window(job_in(backend), queued(ref(1)))]).done
     assert job_in(backend).slots == replace(held, queued=2)
+
+
+def test_p32_a_lease_that_another_took_and_gave_back_was_not_given_back_by_the_first(
+    backend: Backend,
+) -> None:
+    first = grant_of(backend)
+    second = grant_of(backend, "scheduler-2", NOW + 2 * MINUTE)
+    assert backend.lease.release(second, NOW + 2 * MINUTE)
+
+    assert not backend.lease.release(first, NOW + 3 * MINUTE)
+
+    lease = backend.lease.read()
+    assert lease is not None
+    assert lease.completed_at == NOW + 2 * MINUTE

@@ -13,7 +13,7 @@ from cronce.aws.due_index import BrokenEntry
 from cronce.aws.items_run import read_gap, read_marker, read_run
 from cronce.aws.keys import GAP, QUEUE, RUN, job_partition, key, marker_key, run_key
 from cronce.aws.run_changes import LIVE, live_values, outcome_of, writes_of
-from cronce.aws.writes import PRESENT, Changes, check, delete, update
+from cronce.aws.writes import Changes, check, delete, update
 from cronce.core.changes import RunChange
 from cronce.core.errors import UnreadableItemError
 from cronce.core.instants import to_key
@@ -130,8 +130,8 @@ class DynamoRunStore:
     def first_queued(self, job: str) -> RunRecord | None:
         """The run of the first queue marker, strong; None: there is no marker.
 
-        A marker whose run is gone or no longer queued is deleted, on the conditions PRESENT, and NOT_QUEUED
-        of its run. A run that cannot be read is passed over: it must not stop those behind it.
+        A marker whose run is gone or no longer queued is deleted, conditional on NOT_QUEUED of its run. A run
+        that cannot be read is passed over: it must not stop those behind it.
         """
         operation = f"read the queue of job {job}"
         for item in self._calls.beginning_with(operation, self._table, job_partition(job), QUEUE, QUEUE_PAGE):
@@ -186,7 +186,7 @@ class DynamoRunStore:
         self._calls.transact(
             f"delete the queue marker of {ref.id}",
             [
-                delete(self._table, marker_key(ref), PRESENT),
+                delete(self._table, marker_key(ref)),
                 check(self._table, run_key(ref), NOT_QUEUED, values),
             ],
         )

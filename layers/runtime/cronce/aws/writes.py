@@ -18,8 +18,6 @@ _PLACEHOLDER = re.compile(r"#(\w+)")
 
 ABSENT = "attribute_not_exists(#pk)"
 """The item does not exist. An item past its `forget_at` that is not yet deleted still does."""
-PRESENT = "attribute_exists(#pk)"
-"""The item exists."""
 
 
 class Kind(StrEnum):
@@ -136,11 +134,9 @@ def update(
     )
 
 
-def delete(table: str, key: Item, condition: str | None = None, values: Item | None = None) -> Write:
-    """Remove an item."""
-    return Write(
-        kind=Kind.DELETE, table=table, key=key, body={"Key": key}, condition=condition, values=values or {}
-    )
+def delete(table: str, key: Item) -> Write:
+    """Remove an item, if it is there; for transactions whose other actions carry the condition."""
+    return Write(kind=Kind.DELETE, table=table, key=key, body={"Key": key})
 
 
 def check(table: str, key: Item, condition: str, values: Item | None = None) -> Write:
