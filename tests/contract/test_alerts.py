@@ -21,7 +21,13 @@ OPENED = Alert(
     since=NOW,
     times=(
         TroubledTime(scheduled_at=NOW, trouble=Trouble.MISSED, detail="not started"),
-        TroubledTime(scheduled_at=NOW + MINUTE, trouble=Trouble.FAILED, detail="ValueError: no soup"),
+        TroubledTime(
+            scheduled_at=NOW + MINUTE,
+            trouble=Trouble.FAILED,
+            detail="ValueError: no soup",
+            job="another",
+            suffix="a1",
+        ),
     ),
     count=60,
     due_at=NOW + 60 * MINUTE,

@@ -103,6 +103,22 @@ def test_p12_a_run_that_fails_is_told_by_job_and_time_with_its_error_and_its_log
     assert stack.values("RunsFailed") == [1]
 
 
+def test_what_is_found_again_by_every_patrol_is_one_time_of_one_alert(stack: Deployed) -> None:
+    stack.job("menu")
+    stack.tick()
+    stack.tick(DUE)
+    stack.stream_event()  # lost
+
+    for minute in (16, 17, 18):
+        stack.tick(DUE + minute * MINUTE)
+        stack.patrol(DUE + minute * MINUTE)
+
+    alert = stack.item("JOB#menu", "ALERT")
+    assert (alert["count"], len(alert["times"]["L"])) == ({"N": "1"}, 1)
+    assert alert["rev"] == {"N": "3"}, "opened, being told, told; nothing since"
+    assert len(stack.heard()) == 1
+
+
 def test_p94_an_outage_past_the_grace_is_told_and_the_gauge_returns_to_zero(stack: Deployed) -> None:
     stack.job("menu")
     stack.tick()

@@ -27,7 +27,13 @@ from cronce.aws.keys import SHAPED, alert_key
 from cronce.core.alerts import SCHEDULER, Alert, Trouble, TroubledTime
 from cronce.core.run import DueKind
 
-_TIME_FORMS: Forms = {"scheduled_at": INSTANT, "trouble": member(Trouble), "detail": FREE_TEXT}
+_TIME_FORMS: Forms = {
+    "scheduled_at": INSTANT,
+    "trouble": member(Trouble),
+    "detail": FREE_TEXT,
+    "job": FREE_TEXT,
+    "suffix": FREE_TEXT,
+}
 TIMES = Form(
     tag="L",
     write=lambda times: [{"M": encode(_TIME_FORMS, time)} for time in times],
