@@ -96,6 +96,26 @@ def test_a_mapping_that_is_switched_off_keeps_its_records(stack: LocalStack) -> 
     assert minutes(stack.stream.next_batch()) == [1]
 
 
+def test_the_stream_goes_on_after_a_cancelled_transaction(stack: LocalStack) -> None:
+    put(1)
+    assert minutes(stack.stream.next_batch()) == [1]
+    client = boto3.client("dynamodb")
+    with pytest.raises(client.exceptions.TransactionCanceledException):
+        client.transact_write_items(
+            TransactItems=[
+                {
+                    "ConditionCheck": {
+                        "TableName": "runs",
+                        "Key": {"pk": {"S": "absent"}, "sk": {"S": "absent"}},
+                        "ConditionExpression": "attribute_exists(pk)",
+                    }
+                }
+            ]
+        )
+    put(2)
+    assert minutes(stack.stream.next_batch()) == [2]
+
+
 def test_a_killed_process_reaches_aws_no_more_and_others_do(stack: LocalStack) -> None:
     client = boto3.client("dynamodb")
     with stack.cloud.process("worker") as worker:

@@ -35,7 +35,7 @@ class Stream:
         self._bisect = bool(mapping.get("BisectBatchOnFunctionError"))
         self._client = boto3.client("dynamodbstreams")
         self._arn = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["LatestStreamArn"]
-        self._iterator = self._first_iterator()
+        self._seen: str | None = None
         self._waiting: deque[tuple[list[Record], int]] = deque()
         self._tries = 0
         self.enabled = True
@@ -73,20 +73,27 @@ class Stream:
         else:
             self._waiting.appendleft((records, tries))
 
-    def _first_iterator(self) -> str:
-        shards = self._client.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
-        answer = self._client.get_shard_iterator(
-            StreamArn=self._arn, ShardId=shards[0]["ShardId"], ShardIteratorType="TRIM_HORIZON"
-        )
-        return str(answer["ShardIterator"])
-
     def _read(self) -> None:
-        answer = self._client.get_records(ShardIterator=self._iterator)
-        self._iterator = answer["NextShardIterator"]
+        answer = self._client.get_records(ShardIterator=self._iterator())
+        if answer["Records"]:
+            self._seen = answer["Records"][-1]["dynamodb"]["SequenceNumber"]
         passed = [self._as_lambda_sends_it(record) for record in answer["Records"]]
         passed = [record for record in passed if matches_any(self._filters, record)]
         for start in range(0, len(passed), self._batch_size):
             self._waiting.append((passed[start : start + self._batch_size], 0))
+
+    def _iterator(self) -> str:
+        """A new iterator for each read.
+
+        moto takes back a cancelled transaction by putting a copy of the whole table in its place; an iterator
+        from before reads the old one, for ever.
+        """
+        shards = self._client.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
+        where: dict[str, str] = {"ShardIteratorType": "TRIM_HORIZON"}
+        if self._seen:
+            where = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._seen}
+        answer = self._client.get_shard_iterator(StreamArn=self._arn, ShardId=shards[0]["ShardId"], **where)
+        return str(answer["ShardIterator"])
 
     def _as_lambda_sends_it(self, record: Any) -> Record:
         created = record["dynamodb"]["ApproximateCreationDateTime"].timestamp()
