@@ -183,7 +183,10 @@ def test_a_limit_around_discovery_is_not_taken_for_that_of_a_module(package: Pac
 
 
 @pytest.mark.usefixtures("short_limits")
-def test_i7_nine_modules_that_never_end_keep_nobody_from_being_found(package: Package) -> None:
+def test_i7_nine_modules_that_never_end_keep_nobody_from_being_found(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "DISCOVERY_LIMIT", 3.0)
     for number in range(9):
         package.add(f"a_bad_{number}.py", ENDLESS)
     package.add("fine.py", declares("fine"))
