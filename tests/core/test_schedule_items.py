@@ -11,10 +11,22 @@ import itertools
 
 import pytest
 
+from cronce.core import cron_item
 from cronce.core.cron_fields import values_of
 from cronce.core.cron_item import DAY, FIELDS, HOUR, MINUTE, MONTH, WEEKDAY, Field, read_item
 from cronce.core.errors import DefinitionError
 from tests.core.reference_cron import values, weekdays
+
+
+def test_what_croniter_alone_refuses_is_refused_as_a_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Croniter:
+        @staticmethod
+        def expand(text: str) -> list[str]:
+            raise TypeError(f"cannot read {text}")
+
+    monkeypatch.setattr(cron_item, "croniter", Croniter)
+    with pytest.raises(DefinitionError, match=r"'5' is not understood in hour: cannot read \* 5 \* \* \*"):
+        read_item("5", HOUR)
 
 
 def reference_values(item: str, field: Field) -> frozenset[int]:

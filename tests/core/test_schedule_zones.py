@@ -278,11 +278,25 @@ def test_a_change_at_the_seam_of_two_years_is_found_once() -> None:
     assert offset_changes("Antarctica/Casey", 1969) == (new_year,)
 
 
-def test_stretches_cover_a_window_without_holes() -> None:
-    start, end = datetime(2010, 1, 1, tzinfo=UTC), datetime(2013, 1, 1, tzinfo=UTC)
-    cut = stretches("Pacific/Apia", start, end)
-    assert cut[0].start == start
-    assert cut[-1].end == end
+BERLIN_2026 = (datetime(2026, 3, 29, 1, 0, tzinfo=UTC), datetime(2026, 10, 25, 1, 0, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "start,end,count",
+    [
+        (datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC), 3),
+        (datetime(2025, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC), 7),
+        (datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 2, 2, tzinfo=UTC), 1),
+        (*BERLIN_2026, 1),
+        (BERLIN_2026[0], BERLIN_2026[1] + timedelta(seconds=1), 2),
+        (BERLIN_2026[0] - timedelta(seconds=1), BERLIN_2026[1], 2),
+    ],
+)
+def test_stretches_cover_a_window_without_holes(start: datetime, end: datetime, count: int) -> None:
+    cut = stretches("Europe/Berlin", start, end)
+    assert len(cut) == count
+    assert (cut[0].start, cut[-1].end) == (start, end)
+    assert all(stretch.start < stretch.end for stretch in cut)
     assert all(
         earlier.end == later.start and earlier.offset != later.offset
         for earlier, later in itertools.pairwise(cut)

@@ -220,9 +220,9 @@ def check_zone_data(minimum: str = MINIMUM_ZONE_DATA) -> str:
     return version
 
 
-def _release_order(version: str) -> tuple[int, int, str]:
-    """Orders releases: 2025b < 2026a < 2026z < 2026za."""
+def _release_order(version: str) -> tuple[int, str]:
+    """Orders releases: 2025z < 2026a < 2026z < 2026za."""
     match = _VERSION.fullmatch(version)
     if not match:
         raise DefinitionError(f"not an IANA release of the form 2026f: {version!r}")
-    return int(match[1]), len(match[2]), match[2]
+    return int(match[1]), match[2]
