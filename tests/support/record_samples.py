@@ -112,7 +112,9 @@ ALERT = Alert(
     scope="daily-menu",
     since=NOW,
     times=(
-        TroubledTime(scheduled_at=SECOND, trouble=Trouble.MISSED, detail="not started"),
+        TroubledTime(
+            scheduled_at=SECOND, trouble=Trouble.MISSED, detail="not started", job="daily-menu", suffix="a1"
+        ),
         TroubledTime(scheduled_at=NOW, trouble=Trouble.FAILED, detail=""),
     ),
     count=2,

@@ -110,7 +110,7 @@ def count(text: str) -> int:
 def _non_empty(text: str) -> str:
     if not text:
         raise ValueError("it is empty")
-    return text
+    return str(text)
 
 
 def _wall_time(text: str) -> datetime:
@@ -120,7 +120,7 @@ def _wall_time(text: str) -> datetime:
     return read
 
 
-TEXT = Form(tag="S", write=str, read=_non_empty)
+TEXT = Form(tag="S", write=_non_empty, read=_non_empty)
 FREE_TEXT = Form(tag="S", write=str, read=str)
 COUNT = Form(tag="N", write=str, read=count)
 SECONDS = Form(

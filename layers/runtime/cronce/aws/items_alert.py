@@ -27,7 +27,7 @@ from cronce.aws.keys import SHAPED, alert_key
 from cronce.core.alerts import SCHEDULER, Alert, Trouble, TroubledTime
 from cronce.core.run import DueKind
 
-_TIME_FORMS: Forms = {
+TIME_FORMS: Forms = {
     "scheduled_at": INSTANT,
     "trouble": member(Trouble),
     "detail": FREE_TEXT,
@@ -36,8 +36,8 @@ _TIME_FORMS: Forms = {
 }
 TIMES = Form(
     tag="L",
-    write=lambda times: [{"M": encode(_TIME_FORMS, time)} for time in times],
-    read=lambda times: tuple(TroubledTime(**read_map(_TIME_FORMS, time["M"])) for time in times),
+    write=lambda times: [{"M": encode(TIME_FORMS, time)} for time in times],
+    read=lambda times: tuple(TroubledTime(**read_map(TIME_FORMS, time["M"])) for time in times),
 )
 ALERT_FORMS: Forms = {
     "since": INSTANT,

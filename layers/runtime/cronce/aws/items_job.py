@@ -9,6 +9,7 @@ from typing import Any
 
 from cronce.aws.attributes import (
     COUNT,
+    FREE_TEXT,
     INSTANT,
     SECONDS,
     TEXT,
@@ -32,20 +33,18 @@ from cronce.core.jobstate import Held, JobState, Pause, Registry, RegistryEntry
 from cronce.core.records import Slots
 from cronce.core.run import DueKind
 
-_PAUSE_FORMS: Forms = {"at": INSTANT, "by": TEXT, "why": TEXT}
-_ENTRY_FORMS: Forms = {"module": TEXT, "schedule_hash": TEXT, "grace": SECONDS}
-
-
+PAUSE_FORMS: Forms = {"at": INSTANT, "by": FREE_TEXT, "why": FREE_TEXT}
+ENTRY_FORMS: Forms = {"module": TEXT, "schedule_hash": TEXT, "grace": SECONDS}
 PAUSE = Form(
     tag="M",
-    write=lambda pause: encode(_PAUSE_FORMS, pause),
-    read=lambda values: Pause(**read_map(_PAUSE_FORMS, values)),
+    write=lambda pause: encode(PAUSE_FORMS, pause),
+    read=lambda values: Pause(**read_map(PAUSE_FORMS, values)),
 )
 ENTRIES = Form(
     tag="M",
-    write=lambda jobs: {name: {"M": encode(_ENTRY_FORMS, entry)} for name, entry in jobs.items()},
+    write=lambda jobs: {name: {"M": encode(ENTRY_FORMS, entry)} for name, entry in jobs.items()},
     read=lambda jobs: {
-        name: RegistryEntry(**read_map(_ENTRY_FORMS, entry["M"])) for name, entry in jobs.items()
+        name: RegistryEntry(**read_map(ENTRY_FORMS, entry["M"])) for name, entry in jobs.items()
     },
 )
 PLANNING_FORMS: Forms = {
