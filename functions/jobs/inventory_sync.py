@@ -1,7 +1,7 @@
 """Bring the stock levels of every article up to date, each hour.
 
 Decisions:
-    Worst-case run time against `timeout`: 40 rows take a second or two; 5 minutes is far beyond.
+    Worst-case run time against `timeout`: 20 rows take a second or two; 5 minutes is far beyond.
     Fencing: needed. Rows are overwritten, and the last writer wins. A worker that was paused for minutes
         and wakes up would put old levels over new ones. So each row keeps the fencing token of its last
         writer, and the condition on the row refuses a lower one (`StaleWriterError`).
@@ -16,7 +16,7 @@ from datetime import datetime
 import outbox
 from cronce import Cron, Run, job
 
-ARTICLES = 40
+ARTICLES = 20
 
 
 def stock_levels(at: datetime) -> dict[str, int]:
@@ -43,5 +43,5 @@ def inventory_sync(run: Run) -> None:
         run.fencing_token,
         as_of,
         key=lambda level: level[0],
-        checkpoint_every=20,
+        checkpoint_every=10,
     )

@@ -90,7 +90,7 @@ def test_the_hours_levels_carry_the_token_of_their_run(stack: LocalStack) -> Non
     play(stack, SIX_IN_NEW_YORK + 55 * MINUTE, SIX_IN_NEW_YORK + 60 * MINUTE)
     rows = boto3.resource("dynamodb").Table("outbox").scan()["Items"]
     stock = [row for row in rows if str(row["pk"]).startswith("stock#")]
-    assert len(stock) == 40
+    assert len(stock) == 20
     assert {row["fencing_token"] for row in stock} == {1}
     assert {row["as_of"] for row in stock} == {"2026-10-30T11:00:00+00:00"}
 

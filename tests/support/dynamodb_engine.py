@@ -1,7 +1,7 @@
 """DynamoDB for tests: moto in this process, or an engine at an address of its own.
 
-moto is not thread-safe (conditional writes had several winners), dates its answers by the host's clock, and
-accepts requests that DynamoDB refuses; the lock, the clock and `dynamodb_rules` make up for that.
+moto accepts requests that DynamoDB refuses; `dynamodb_rules` makes up for that. The rest of what it lacks is
+in `cronce_tools.local.moto_engine`.
 
 `CRONCE_TEST_DYNAMODB=http://127.0.0.1:8000` names a DynamoDB Local, Amazon's own engine: the tests of the
 DynamoDB stores then run on it.
@@ -18,27 +18,22 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import moto.core.responses
 from botocore.client import BaseClient
-from moto import mock_aws
 
 from cronce.aws.dynamodb import make_client
 from cronce.testing import ManualClock
+from cronce_tools.local.moto_engine import Proceed, behind, moto_behind
 from tests.support import dynamodb_rules
 from tests.support.tables import create_tables
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-Proceed = Callable[[], Any]
 Fault = Callable[[str, Proceed], Any]
 """Given a call's name and a way to make it: makes it, or not, or twice; returns its answer or raises."""
 
 RUNS, STEPS = "runs", "steps"
 _KEYS = count()
-# Private names of both libraries: the one gate that every call of a client passes, and the date of an answer.
-_GATE: Any = BaseClient
-_DATES: Any = moto.core.responses
 
 
 @dataclass
@@ -60,20 +55,20 @@ class Engine:
     requests: list[dict[str, Any]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def gate(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def gate(self, client: BaseClient, operation: str, parameters: dict[str, Any], proceed: Proceed) -> Any:
         """What every call passes, one at a time."""
+        with self._lock:
+            self.calls.append(operation)
+            self.requests.append(parameters)
+            dynamodb_rules.check(operation, parameters)
+            return self.fault(operation, proceed) if self.fault else proceed()
 
-        def call(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
-            def proceed() -> Any:
-                return original(client, operation, parameters)
-
-            with self._lock:
-                self.calls.append(operation)
-                self.requests.append(parameters)
-                dynamodb_rules.check(operation, parameters)
-                return self.fault(operation, proceed) if self.fault else proceed()
-
-        return call
+    def made(self) -> Engine:
+        """The engine with both tables, empty."""
+        create_tables(self.client, RUNS, STEPS)
+        self.calls.clear()
+        self.requests.clear()
+        return self
 
     def items(self, table: str = RUNS) -> list[dict[str, Any]]:
         """Everything in a table."""
@@ -88,30 +83,11 @@ def _client() -> DynamoDBClient:
 
 
 @contextmanager
-def _gated(engine: Engine) -> Iterator[Engine]:
-    """The engine with both tables, empty, and every call through its gate."""
-    call = _GATE._make_api_call
-    _GATE._make_api_call = engine.gate(call)
-    try:
-        create_tables(engine.client, RUNS, STEPS)
-        engine.calls.clear()
-        engine.requests.clear()
-        yield engine
-    finally:
-        _GATE._make_api_call = call
-
-
-@contextmanager
 def moto_engine(clock: ManualClock) -> Iterator[Engine]:
     """An engine with both tables, empty, until the end of the block."""
-    with mock_aws():
-        utcnow = _DATES.utcnow
-        _DATES.utcnow = lambda: clock.now().replace(tzinfo=None)
-        try:
-            with _gated(Engine(clock, _client())) as engine:
-                yield engine
-        finally:
-            _DATES.utcnow = utcnow
+    engine = Engine(clock, _client())
+    with moto_behind(engine.gate, clock.now):
+        yield engine.made()
 
 
 @contextmanager
@@ -121,6 +97,7 @@ def endpoint_engine(clock: ManualClock, url: str) -> Iterator[Engine]:
     client = make_client(
         endpoint_url=url, region_name="eu-west-1", aws_access_key_id=key, aws_secret_access_key="test"
     )
-    with _gated(Engine(clock, client)) as engine:
-        yield engine
+    engine = Engine(clock, client)
+    with behind(engine.gate):
+        yield engine.made()
     client.close()

@@ -11,8 +11,9 @@ from typing import Any
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from cronce.testing import ManualClock
+from cronce_tools.local.moto_engine import Proceed
 from tests.support.dynamodb_backend import DynamoBackend, dynamodb
-from tests.support.dynamodb_engine import STEPS, Fault, Proceed
+from tests.support.dynamodb_engine import STEPS, Fault
 from tests.support.port_calls import CALLS, fill
 
 Stored = list[dict[str, Any]]

@@ -1,7 +1,5 @@
-"""AWS in this process: moto behind one lock, on the virtual clock, with what it lacks added.
+"""AWS in this process: moto on the virtual clock, with what it lacks added.
 
-* moto is not thread-safe: conditional writes had several winners. One lock around every call cures it.
-* moto's answers carry the host's time; here they carry the virtual clock's, because cronce compares the two.
 * moto runs no code: an asynchronous invocation lands in `invocations`, for the local stack to deliver.
 * A process can be killed: from then on none of its calls reaches AWS, as after `kill -9`.
 """
@@ -15,18 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import moto.core.responses
 from botocore.client import BaseClient
-from moto import mock_aws
 
 from cronce.testing import ManualClock
+from cronce_tools.local.moto_engine import Proceed, moto_behind
 
 Hook = Callable[["Call"], None]
-# Private names of both libraries: the one gate that every call of a client passes, and the date of an answer.
-_GATE: Any = BaseClient
-_DATES: Any = moto.core.responses
-_ORIGINAL_CALL = _GATE._make_api_call  # noqa: SLF001
-_ORIGINAL_DATE = _DATES.utcnow
 
 
 class ProcessKilled(BaseException):
@@ -72,19 +64,8 @@ class Cloud:
     @contextmanager
     def running(self) -> Iterator[Cloud]:
         """Replace AWS for every client of this process until the end of the block."""
-        gate = self._gate
-
-        def call(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
-            return gate(client, operation, parameters)
-
-        with mock_aws():
-            _GATE._make_api_call = call  # noqa: SLF001
-            _DATES.utcnow = lambda: self.clock.now().replace(tzinfo=None)
-            try:
-                yield self
-            finally:
-                _GATE._make_api_call = _ORIGINAL_CALL  # noqa: SLF001
-                _DATES.utcnow = _ORIGINAL_DATE
+        with moto_behind(self._gate, self.clock.now):
+            yield self
 
     @contextmanager
     def process(self, name: str) -> Iterator[Process]:
@@ -110,7 +91,7 @@ class Cloud:
         self.current.killed = True
         raise ProcessKilled(self.current.name)
 
-    def _gate(self, client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
+    def _gate(self, client: BaseClient, operation: str, parameters: dict[str, Any], proceed: Proceed) -> Any:
         with self._lock:
             process = self.current
             if process.killed:
@@ -122,4 +103,4 @@ class Cloud:
             if (service, operation) == ("lambda", "Invoke"):
                 self.invocations.append(parameters["Payload"])
                 return {"StatusCode": 202, "ResponseMetadata": {"HTTPStatusCode": 202}}
-            return _ORIGINAL_CALL(client, operation, parameters)
+            return proceed()

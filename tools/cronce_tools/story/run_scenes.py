@@ -49,7 +49,7 @@ def worker_killed(world: World) -> list[Figure]:
         world.play_each(due + 8 * MINUTE)
     run = run_at(world, "daily-menu", due)
     sent = world.sends_since(first)
-    effects = [key for key in world.effects("message") if run.ref.id in key]
+    effects = world.effects("message", run.ref.id)
     took = ((run.ended_at or world.now) - due).total_seconds()
     return [
         promised("the record right after the kill", killed.status, "RUNNING"),

@@ -57,7 +57,7 @@ def scheduler_down(world: World) -> list[Figure]:
     world.play_each(due + 4 * MINUTE)
     run = run_at(world, "daily-menu", due)
     late = ((run.started_at or world.now) - due).total_seconds()
-    sent = [key for key in world.effects("message") if run.ref.id in key]
+    sent = world.effects("message", run.ref.id)
     return [
         promised("records while the scheduler is down", len(meanwhile), 0),
         promised("the run, once it is back", run.status, "SUCCEEDED"),

@@ -129,11 +129,19 @@ class World:
         finally:
             self.stack.cloud.hooks.remove(hook)
 
-    def effects(self, kind: str) -> list[str]:
-        """Keys of what took effect in the outside world: the outbox's items of a kind."""
-        pages = boto3.client("dynamodb").get_paginator("scan").paginate(TableName="outbox")
-        items = [item for page in pages for item in page["Items"]]
-        return sorted(item["pk"]["S"] for item in items if item.get("kind", {}).get("S") == kind)
+    def effects(self, kind: str, containing: str) -> list[str]:
+        """Keys of what took effect outside: the outbox's items of a kind whose key contains a text."""
+        pages = (
+            boto3.client("dynamodb")
+            .get_paginator("scan")
+            .paginate(
+                TableName=TABLES["OutboxTable"],
+                FilterExpression="kind = :kind AND contains(pk, :text)",
+                ExpressionAttributeValues={":kind": {"S": kind}, ":text": {"S": containing}},
+                ProjectionExpression="pk",
+            )
+        )
+        return sorted(item["pk"]["S"] for page in pages for item in page["Items"])
 
     def sends_since(self, first: int) -> list[str]:
         """Keys of the messages asked for from that request on, repeated ones included."""
