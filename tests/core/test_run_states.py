@@ -54,7 +54,8 @@ def test_a_final_state_leads_back_to_pending_only(status: RunStatus) -> None:
 
 
 def test_success_is_final_for_operators_too() -> None:
-    assert transition_problem(RunStatus.SUCCEEDED, RunStatus.PENDING, None) == "no move from SUCCEEDED to PENDING"
+    problem = transition_problem(RunStatus.SUCCEEDED, RunStatus.PENDING, None)
+    assert problem == "no move from SUCCEEDED to PENDING"
 
 
 def test_an_unknown_move_is_named() -> None:

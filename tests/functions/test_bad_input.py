@@ -230,8 +230,8 @@ BROKEN = {
 def test_i1_i7_a_broken_module_is_named_its_jobs_are_held_and_the_others_run(
     stack: Deployed, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    monkeypatch.setattr(registry, "DISCOVERY_LIMIT", 0.6)
-    monkeypatch.setattr(registry, "MODULE_LIMIT", 0.2)
+    monkeypatch.setattr(registry, "DISCOVERY_LIMIT", 3.0)
+    monkeypatch.setattr(registry, "MODULE_LIMIT", 1.0)
     text, problem = BROKEN[how]
     stack.job("menu")
     stack.job("soup")

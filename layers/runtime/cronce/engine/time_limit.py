@@ -5,8 +5,11 @@ the limit, wherever it is in Python code or in a call that a signal interrupts (
 alarm that was set before, and its handler, are back afterwards; if that alarm came due meanwhile, it goes off
 at once.
 
-Not guaranteed: code that swallows every exception goes on; so does a call into C that ignores signals. In
-other threads there is no limit at all, because Python delivers signals to the main thread only. Lambda calls
+An exception that was swallowed (by a bare `except`, or because it came up within a destructor) comes again every
+`AGAIN` seconds.
+
+Not guaranteed: code that swallows it every time goes on; so does a call into C that ignores signals. In other
+threads there is no limit at all, because Python delivers signals to the main thread only. Lambda calls
 handlers in the main thread; what outlives the limit there ends with the invocation.
 """
 
@@ -19,6 +22,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from types import FrameType
 
+AGAIN = 0.25
+"""Seconds between two interruptions of code that did not stop at the first."""
 _AT_ONCE = 1e-6
 """Seconds; zero would switch the alarm off."""
 
@@ -58,7 +63,7 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
 
     began = perf_counter()
     handler = signal.signal(signal.SIGALRM, interrupt)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         try:
             yield
