@@ -5,8 +5,8 @@ the limit, wherever it is in Python code or in a call that a signal interrupts (
 alarm that was set before, and its handler, are back afterwards; if that alarm came due meanwhile, it goes off
 at once.
 
-An exception that was swallowed (by a bare `except`, or because it came up within a destructor) comes again every
-`AGAIN` seconds.
+An exception that was swallowed (by a bare `except`, or because it came up within a destructor) comes again
+every `AGAIN` seconds.
 
 Not guaranteed: code that swallows it every time goes on; so does a call into C that ignores signals. In other
 threads there is no limit at all, because Python delivers signals to the main thread only. Lambda calls
