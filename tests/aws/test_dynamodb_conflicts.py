@@ -20,9 +20,9 @@ from cronce.core.errors import StoreError
 from cronce.core.ports import Applied, CommitOutcome
 from cronce.core.records import RunRef
 from cronce.core.run import RunStatus
+from cronce_tools.local.moto_engine import Proceed
 from tests.contract.makers import ref
 from tests.support.dynamodb_backend import DynamoBackend
-from tests.support.dynamodb_engine import Proceed
 from tests.support.faulty_store import (
     Undisturbed,
     conflict,

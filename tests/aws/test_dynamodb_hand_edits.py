@@ -23,6 +23,7 @@ from cronce.core.errors import NewerItemError, StoreError, UnreadableItemError
 from cronce.core.ports import Applied, CommitOutcome
 from cronce.core.run import DueKind, RunStatus
 from cronce.testing import ManualClock
+from cronce_tools.local.moto_engine import Proceed
 from tests.contract.makers import (
     JOB,
     MINUTE,
@@ -38,7 +39,7 @@ from tests.contract.makers import (
     window,
 )
 from tests.support.dynamodb_backend import DynamoBackend, dynamodb
-from tests.support.dynamodb_engine import RUNS, STEPS, Proceed
+from tests.support.dynamodb_engine import RUNS, STEPS
 from tests.support.port_calls import (
     ALERT,
     ATTEMPT,

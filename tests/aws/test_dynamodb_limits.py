@@ -31,9 +31,9 @@ from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StepResultTooLargeError, StoreError
 from cronce.core.jobstate import Registry, RegistryEntry
 from cronce.testing import ManualClock
+from cronce_tools.local.moto_engine import Proceed
 from tests.contract.makers import NOW, job_state, pending, ref, step, window
 from tests.support.dynamodb_backend import DynamoBackend, dynamodb
-from tests.support.dynamodb_engine import Proceed
 from tests.support.port_calls import GRANT, MINE, STATE, fill
 
 LARGE = ITEM_BYTES // 10 * 9

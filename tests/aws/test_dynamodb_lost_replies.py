@@ -21,9 +21,9 @@ from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StoreError
 from cronce.core.ports import Applied, CommitOutcome
 from cronce.core.run import Reason, RunStatus
+from cronce_tools.local.moto_engine import Proceed
 from tests.contract.makers import NOW, job_in, pending, ref, step, stored, window
 from tests.support.dynamodb_backend import DynamoBackend
-from tests.support.dynamodb_engine import Proceed
 from tests.support.faulty_store import (
     Undisturbed,
     everything,
