@@ -13,7 +13,7 @@ def handler(event: object, context: bootstrap.LambdaContext) -> Answer:
     with function.called(context):
         batch = read_batch(event)
         for record in batch.malformed:
-            function.telemetry.warn("record_malformed", record=record.sequence_number, problem=record.reason)
+            function.telemetry.warn("record.malformed", record=record.sequence_number, problem=record.reason)
             function.telemetry.count(DISPATCH_FAILURES)
         failed = set(function.part.dispatch([(run.sequence_number, run.ref) for run in batch.runs]))
         failed |= {record.sequence_number for record in batch.malformed if record.sequence_number}

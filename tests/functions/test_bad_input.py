@@ -153,7 +153,7 @@ def test_p75_a_malformed_record_is_its_own_failure_only(stack: Deployed, how: st
 
     assert answer == {"batchItemFailures": [{"itemIdentifier": second["dynamodb"]["SequenceNumber"]}]}
     assert len(stack.cloud.invocations) == 2
-    (line,) = stack.events("record_malformed")
+    (line,) = stack.events("record.malformed")
     assert line["record"] == second["dynamodb"]["SequenceNumber"]
     assert line["problem"]
     assert stack.values("DispatchFailures") == [1]
@@ -167,7 +167,7 @@ def test_a_record_without_a_number_cannot_be_reported_and_is_in_the_log(
 
     assert answer == {"batchItemFailures": []}
     assert len(stack.cloud.invocations) == 1
-    assert len(stack.events("record_malformed")) == 1
+    assert len(stack.events("record.malformed")) == 1
 
 
 def test_a_run_behind_a_malformed_record_is_started_by_the_sweep(stack: Deployed) -> None:
@@ -301,14 +301,14 @@ def test_a_run_with_a_missing_attribute_is_reported_told_and_delays_nobody(
     stack.call("dispatcher", event)
     outcomes = {answer["run"]: answer["outcome"] for answer in stack.settle()}
     assert outcomes == {MENU: "not_pending", SOUP: "succeeded"}
-    line, *_ = stack.events("run_unreadable")  # a hand edit shows in the stream as well
+    line, *_ = stack.events("run.unreadable")  # a hand edit shows in the stream as well
     assert f"attribute `{attribute}` is missing" in line["problem"]
     assert line["run"] == MENU
 
     stack.minutes(4, 8, 12, 16)
     assert stack.values("JobsMissed") == [0, 0, 0, 1]
     assert stack.values("PatrolCompleted") == [1, 1, 1, 1]
-    assert stack.events("item_set_aside")
+    assert stack.events("item.set_aside")
     ((subject, body),) = stack.heard()
     assert subject == "Missed 2026-03-08T10:00:00Z: menu"
     assert f"attribute `{attribute}` is missing" in body
@@ -343,7 +343,7 @@ def test_an_alert_with_a_missing_attribute_keeps_the_alarm_up_and_is_reported(st
     answer = stack.patrol(DUE + 5 * MINUTE)
 
     assert answer == {"complete": True, "missed": 1, "failed": 1}
-    (line,) = stack.events("item_unreadable")
+    (line,) = stack.events("item.unreadable")
     assert (line["item"], "`since` is missing" in line["problem"]) == ("alert of SCHEDULER", True)
 
 

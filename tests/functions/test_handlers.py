@@ -275,7 +275,7 @@ def test_a_patrol_without_a_store_is_no_complete_one(stack: Deployed) -> None:
 
     assert stack.patrol() == {"complete": False, "missed": 0, "failed": 0}
     assert stack.metrics == []
-    assert stack.events("patrol_part_failed")
+    assert stack.events("patrol.part_failed")
 
 
 def test_a_tick_that_hangs_ends_before_its_invocation_does(stack: Deployed) -> None:

@@ -49,7 +49,7 @@ def test_i1_a_module_that_is_repaired_in_time_costs_its_run_no_attempt(world: Wo
     ref = world.plan()
     world.deliver()
     assert (
-        world.telemetry.named("job_unknown")[0].fields["problem"] == "jobs.menu does not import: SyntaxError"
+        world.telemetry.named("job.unknown")[0].fields["problem"] == "jobs.menu does not import: SyntaxError"
     )
     world.loaded[NAME] = good
     world.minutes(16)

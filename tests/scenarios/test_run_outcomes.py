@@ -83,7 +83,7 @@ def test_a_failing_run_is_tried_three_times_with_backoff_and_told(world: World) 
 def test_the_traceback_is_a_line_of_the_log(world: World) -> None:
     world.declare(raises(ValueError("no eggs")))
     world.execute(world.plan())
-    (line,) = world.telemetry.named("attempt_failed")
+    (line,) = world.telemetry.named("attempt.failed")
     assert "test_run_outcomes.py" in str(line.fields["traceback"])
     assert line.warning
 

@@ -75,7 +75,7 @@ def test_the_log_lines_of_a_job_carry_its_run(world: World) -> None:
 
     world.declare(chatty)
     world.execute(world.plan())
-    info, warning = world.telemetry.named("job_log")
+    info, warning = world.telemetry.named("job.log")
     assert info.fields == {"run": RUN_ID, "attempt": 1, "message": "menu built", "fields": {"dishes": 12}}
     assert (info.warning, warning.warning) == (False, True)
 

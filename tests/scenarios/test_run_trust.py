@@ -57,7 +57,7 @@ def test_i28_a_host_with_a_wrong_clock_claims_nothing(world: World, offset: time
     world.store.clock.offset = offset
     assert world.execute(ref).outcome is Outcome.LEFT
     assert world.run(ref).status is RunStatus.PENDING
-    assert [line.name for line in world.telemetry.warnings] == ["clock_skew"]
+    assert [line.name for line in world.telemetry.warnings] == ["claim.clock_skew"]
 
 
 @pytest.mark.parametrize("offset", [5 * SECOND, -5 * SECOND])
@@ -212,7 +212,7 @@ def test_the_renewal_thread_survives_a_store_error_and_stops_when_there_is_nothi
 
     with RenewalThread(telemetry=telemetry, every=0.001).renewing(renew):
         assert over.wait(10)
-    assert [line.name for line in telemetry.warnings] == ["renewal_failed"]
+    assert [line.name for line in telemetry.warnings] == ["claim.renewal_failed"]
     assert next(answers, "none left") == "none left"
 
 

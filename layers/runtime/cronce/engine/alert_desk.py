@@ -100,17 +100,17 @@ class AlertDesk:
             return
         stored = self._put(before, after)
         if stored is None:
-            self.telemetry.event("alert_moved", scope=after.scope)
+            self.telemetry.event("alert.moved", scope=after.scope)
             return
         self.alerts[after.scope] = stored
         self.recorded.add(after.scope)
         was_open = before is not None and before.is_open
         if stored.is_open and not was_open:
             self.opened.append(stored.scope)
-            self.telemetry.warn("alert_opened", scope=stored.scope, count=stored.count)
+            self.telemetry.warn("alert.opened", scope=stored.scope, count=stored.count)
         elif not stored.is_open and was_open:
             self.closed.append(stored.scope)
-            self.telemetry.event("alert_closed", scope=stored.scope, because=stored.closed_because)
+            self.telemetry.event("alert.closed", scope=stored.scope, because=stored.closed_because)
 
     def _over(self, alert: Alert, state: JobState | None) -> str | None:
         """Why an alert can be closed, or None if it stands."""
@@ -134,12 +134,12 @@ class AlertDesk:
         try:
             self.notifier.publish(notice)
         except NotifyError as error:
-            self.telemetry.warn("notice_failed", notice=notice.id, problem=str(error))
+            self.telemetry.warn("notice.failed", notice=notice.id, problem=str(error))
             self.telemetry.count(NOTICES_FAILED)
             self._put(claimed, alerting.not_told(claimed))
             return
         self.told.append(notice.id)
-        self.telemetry.event("notice_published", notice=notice.id, subject=notice.subject)
+        self.telemetry.event("notice.published", notice=notice.id, subject=notice.subject)
         self._mark_told(claimed)
 
     def _mark_told(self, claimed: Alert) -> None:

@@ -106,7 +106,7 @@ class Claims:
                 return self._admitted(change)
             if applied is Applied.RUN_MOVED:
                 return Admission(entry=Entry.MOVED, run=run)
-        self.ledger.telemetry.warn("claim_left", run=run.ref.id)
+        self.ledger.telemetry.warn("claim.left", run=run.ref.id)
         return Admission(entry=Entry.LEFT, run=run)
 
     def wake(self, run: RunRecord, policy: RunPolicy, now: datetime) -> RunRecord | None:
@@ -148,7 +148,7 @@ class Claims:
             return Admission(entry=Entry.ENDED, run=after)
         entry = Entry.CLAIMED if after.status is RunStatus.RUNNING else Entry.QUEUED
         self.ledger.telemetry.event(
-            f"run_{entry}",
+            f"run.{entry}",
             run=after.ref.id,
             attempt=after.attempt,
             slice=after.slice,

@@ -51,7 +51,7 @@ class Dispatcher:
         try:
             self.invoker.invoke(ref)
         except DispatchError as error:
-            self.telemetry.warn("dispatch_failed", run=ref.id, problem=str(error))
+            self.telemetry.warn("dispatch.failed", run=ref.id, problem=str(error))
             self.telemetry.count(DISPATCH_FAILURES)
             return False
         return True

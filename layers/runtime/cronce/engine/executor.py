@@ -144,11 +144,13 @@ class Executor:
         if run is None:
             return Execution(outcome=Outcome.NOT_PENDING)
         if self.claims.now() is None:
-            self._ledger.telemetry.warn("clock_skew", run=ref.id, skew=str(self.claims.store_clock.skew()))
+            self._ledger.telemetry.warn(
+                "claim.clock_skew", run=ref.id, skew=str(self.claims.store_clock.skew())
+            )
             return Execution(outcome=Outcome.LEFT, run=run)
         state = self._ledger.job_state(ref.job)
         if state is None:
-            self._ledger.telemetry.warn("job_item_missing", run=ref.id)
+            self._ledger.telemetry.warn("job.item_missing", run=ref.id)
             return Execution(outcome=Outcome.LEFT, run=run)
         job = self.load(state.module, ref.job)
         if not isinstance(job, Job):
@@ -167,14 +169,14 @@ class Executor:
         try:
             run = self._ledger.runs.get(ref)
         except NewerItemError as error:
-            telemetry.event("run_of_newer_release", run=ref.id, problem=str(error))
+            telemetry.event("run.of_newer_release", run=ref.id, problem=str(error))
             return None
         except UnreadableItemError as error:
-            telemetry.warn("run_unreadable", run=ref.id, problem=str(error))
+            telemetry.warn("run.unreadable", run=ref.id, problem=str(error))
             telemetry.count(ITEMS_UNREADABLE)
             return None
         if run is None or run.status is not RunStatus.PENDING:
-            telemetry.event("run_not_pending", run=ref.id, status=run.status if run else "absent")
+            telemetry.event("run.not_pending", run=ref.id, status=run.status if run else "absent")
             return None
         return run
 
@@ -182,7 +184,7 @@ class Executor:
         """The job's code is not there: wait, in case a deployment is under way or is being repaired."""
         problem = found.text if found else f"job {run.ref.job!r} is not in this deployment"
         ledger = self._ledger
-        ledger.telemetry.warn("job_unknown", run=run.ref.id, problem=problem)
+        ledger.telemetry.warn("job.unknown", run=run.ref.id, problem=problem)
         after = moves.job_unknown(run, problem, ledger.clock.now(), ledger.retention)
         applied = ledger.move(RunChange(before=run, after=after, guard=Guard.SEEN), UNKNOWN)
         if applied is Applied.DONE:
@@ -234,7 +236,7 @@ class Executor:
     def _failure(self, worker: Worker, run: RunRecord, raised: BaseException) -> Failure:
         """How the function's exception is to be taken. A misused step is the author's to fix."""
         self._ledger.telemetry.warn(
-            "attempt_failed",
+            "attempt.failed",
             run=run.ref.id,
             attempt=run.attempt,
             error=_text(raised),
@@ -253,7 +255,7 @@ class Executor:
     def _claim_lost(self, worker: Worker) -> Execution:
         run = worker.claim.record
         self._ledger.telemetry.event(
-            "claim_lost", run=run.ref.id, attempt=run.attempt, token=run.fencing_token
+            "claim.lost", run=run.ref.id, attempt=run.attempt, token=run.fencing_token
         )
         return Execution(outcome=Outcome.CLAIM_LOST, run=run)
 

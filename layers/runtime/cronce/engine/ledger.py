@@ -87,7 +87,7 @@ class Ledger:
         try:
             return self.jobs.get(name)
         except UnreadableItemError as error:
-            self.telemetry.warn("job_unreadable", job=name, problem=str(error))
+            self.telemetry.warn("job.unreadable", job=name, problem=str(error))
             self.telemetry.count(ITEMS_UNREADABLE)
             return None
 
@@ -109,7 +109,7 @@ class Ledger:
         except UnreadableItemError:
             raise
         except StoreError as error:
-            self.telemetry.warn("store_did_not_answer", run=change.after.ref.id, problem=str(error))
+            self.telemetry.warn("store.no_answer", run=change.after.ref.id, problem=str(error))
             self.clock.pause(self.draw() * FIRST_PAUSE)
             return self.runs.apply(change)
 
@@ -131,7 +131,7 @@ class Ledger:
                 self._tell(complete.woken[1])
             if applied in {Applied.DONE, Applied.RUN_MOVED}:
                 return applied
-        self.telemetry.warn("slot_left_behind", run=change.after.ref.id)
+        self.telemetry.warn("slot.left_behind", run=change.after.ref.id)
         return self._move_alone(change)
 
     def _with_slots(self, change: RunChange, policy: RunPolicy, *, wake: bool) -> RunChange:
@@ -158,13 +158,13 @@ class Ledger:
         try:
             return self.runs.first_queued(job)
         except UnreadableItemError as error:
-            self.telemetry.warn("queue_unreadable", job=job, problem=str(error))
+            self.telemetry.warn("queue.unreadable", job=job, problem=str(error))
             return None
 
     def _tell(self, run: RunRecord) -> None:
         tell = self.telemetry.warn if run.status is RunStatus.FAILED else self.telemetry.event
         tell(
-            f"run_{run.status.lower()}",
+            f"run.{run.status.lower()}",
             run=run.ref.id,
             reason=run.reason,
             attempt=run.attempt,

@@ -40,10 +40,10 @@ class PatrolLog:
     def cannot_read(self, what: str, problem: str) -> None:
         """Report an item that could not be understood."""
         self.unreadable.append(what)
-        self.telemetry.warn("item_unreadable", item=what, problem=problem)
+        self.telemetry.warn("item.unreadable", item=what, problem=problem)
         self.telemetry.count(ITEMS_UNREADABLE)
 
     def failed(self, what: str, problem: str) -> None:
         """Report a part that could not be done."""
         self.problems.append(what)
-        self.telemetry.warn("patrol_part_failed", part=what, problem=problem)
+        self.telemetry.warn("patrol.part_failed", part=what, problem=problem)

@@ -57,4 +57,4 @@ class RenewalThread:
                     return
             except StoreError as error:
                 # The claim stands and is trusted as before. The next renewal may succeed in time.
-                self.telemetry.warn("renewal_failed", problem=str(error))
+                self.telemetry.warn("claim.renewal_failed", problem=str(error))

@@ -54,11 +54,11 @@ class RunLog:
             message: what happened.
             fields: what a person may want to search by.
         """
-        self.telemetry.event("job_log", run=self.run, attempt=self.attempt, message=message, fields=fields)
+        self.telemetry.event("job.log", run=self.run, attempt=self.attempt, message=message, fields=fields)
 
     def warning(self, message: str, **fields: object) -> None:
         """One line that somebody should look at."""
-        self.telemetry.warn("job_log", run=self.run, attempt=self.attempt, message=message, fields=fields)
+        self.telemetry.warn("job.log", run=self.run, attempt=self.attempt, message=message, fields=fields)
 
 
 class Run:

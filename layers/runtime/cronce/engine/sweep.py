@@ -239,5 +239,5 @@ class _Pass:
         if self.ledger.runs.set_aside(entry, self.now + pause):
             self.tally["unreadable"] += 1
             telemetry = self.ledger.telemetry
-            telemetry.warn("item_set_aside", pk=entry.pk, sk=entry.sk, pause=str(pause), problem=problem)
+            telemetry.warn("item.set_aside", pk=entry.pk, sk=entry.sk, pause=str(pause), problem=problem)
             telemetry.count(ITEMS_UNREADABLE)

@@ -197,7 +197,7 @@ class Watchdog:
                 telemetry.count(metric, gauge)
         if report.complete:
             telemetry.count(PATROL_COMPLETED)
-        telemetry.event("patrol", **asdict(report))
+        telemetry.event("patrol.completed" if report.complete else "patrol.incomplete", **asdict(report))
         return report
 
 
