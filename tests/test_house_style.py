@@ -25,7 +25,6 @@ FUNCTION_LINES = 40
 # Module or `module:function` over its budget -> the decision that argues for it.
 ARGUED = {
     "layers/runtime/cronce/core/job.py:job": "size-budgets.md",
-    "layers/runtime/cronce/core/ports.py": "size-budgets.md",
 }
 
 EMPTY_NAMES = {"utils", "util", "common", "base", "helpers", "helper", "misc"}

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from cronce.aws.calls import FIRST_PAUSE, TRIES
+from cronce.core.answers import Applied, CommitOutcome
 from cronce.core.errors import StoreError
-from cronce.core.ports import Applied, CommitOutcome
 from cronce.core.records import RunRef
 from cronce.core.run import RunStatus
 from cronce_tools.local.moto_engine import Proceed

@@ -19,8 +19,8 @@ from botocore.exceptions import ClientError
 
 from cronce.aws.attributes import Attribute, Item
 from cronce.aws.keys import alert_key, attempt_key, job_key, key, lease_key, registry_key, run_key, step_key
+from cronce.core.answers import Applied, CommitOutcome
 from cronce.core.errors import NewerItemError, StoreError, UnreadableItemError
-from cronce.core.ports import Applied, CommitOutcome
 from cronce.core.run import DueKind, RunStatus
 from cronce.testing import ManualClock
 from cronce_tools.local.moto_engine import Proceed

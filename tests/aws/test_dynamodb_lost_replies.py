@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from cronce.core.answers import Applied, CommitOutcome
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StoreError
-from cronce.core.ports import Applied, CommitOutcome
 from cronce.core.run import Reason, RunStatus
 from cronce_tools.local.moto_engine import Proceed
 from tests.contract.makers import NOW, job_in, pending, ref, step, stored, window

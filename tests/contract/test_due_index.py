@@ -16,9 +16,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from cronce.core.alerts import SCHEDULER, Alert
+from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.jobstate import JobState
-from cronce.core.ports import Applied, DueEntry
 from cronce.core.records import RunRecord
 from cronce.core.run import DueKind, Notice, Reason, RunStatus
 from cronce.testing import ManualClock

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from cronce.core.answers import CommitOutcome
 from cronce.core.jobstate import JobWindow
-from cronce.core.ports import CommitOutcome
 from cronce.core.records import Slots
 from tests.contract.backends import Backend
 from tests.contract.makers import (

@@ -15,8 +15,8 @@ from datetime import timedelta
 
 import pytest
 
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
-from cronce.core.ports import Applied
 from cronce.core.records import RunRecord, Slots
 from cronce.core.run import Reason, RunStatus
 from tests.contract.backends import Backend

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
-from cronce.core.ports import Applied
 from cronce.core.records import Slots
 from cronce.core.run import Dispatch
 from tests.contract.backends import Backend

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from cronce.core.answers import CommitOutcome
 from cronce.core.jobstate import JobState, Pause
-from cronce.core.ports import CommitOutcome
 from cronce.core.records import Slots
 from tests.contract.backends import Backend
 from tests.contract.makers import JOB, MINUTE, NOW, grant_of, job_in, job_state, pending, queued, ref, window

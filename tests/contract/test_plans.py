@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cronce.core.answers import CommitOutcome
 from cronce.core.jobstate import GapReason, JobState
-from cronce.core.ports import CommitOutcome
 from cronce.core.records import Slots
 from cronce.core.run import Reason, RunStatus
 from tests.contract.backends import Backend

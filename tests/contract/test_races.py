@@ -17,9 +17,9 @@ from typing import TypeVar
 
 import pytest
 
+from cronce.core.answers import Applied, CommitOutcome
 from cronce.core.changes import Guard, RunChange
 from cronce.core.lease import Grant
-from cronce.core.ports import Applied, CommitOutcome
 from cronce.core.records import Slots
 from tests.contract.backends import Backend
 from tests.contract.makers import (

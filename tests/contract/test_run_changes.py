@@ -14,9 +14,9 @@ from datetime import timedelta
 
 import pytest
 
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StoreError
-from cronce.core.ports import Applied
 from cronce.core.records import AttemptRecord, RunRecord
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
 from tests.contract.backends import Backend

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
-from cronce.core.ports import Applied
 from cronce.core.records import RunRecord, Slots
 from cronce.core.run import Dispatch, Reason, RunStatus
 from cronce.testing import Marker

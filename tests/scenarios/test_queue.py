@@ -13,8 +13,8 @@ from datetime import timedelta
 import pytest
 
 from cronce.core import moves
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
-from cronce.core.ports import Applied
 from cronce.core.records import RunRef, Slots
 from cronce.core.run import Dispatch, Reason, RunStatus, Trigger
 from cronce.core.slots import RunPolicy

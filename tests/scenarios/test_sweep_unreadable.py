@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import pytest
 
+from cronce.core.answers import DueEntry
 from cronce.core.errors import NewerItemError, StoreError
-from cronce.core.ports import DueEntry
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.retry import Retry
 from cronce.core.run import DueKind, RunStatus

@@ -16,10 +16,11 @@ from datetime import date
 
 import pytest
 
+from cronce.core.answers import CommitOutcome
 from cronce.core.job import Job
 from cronce.core.jobstate import JobWindow
 from cronce.core.lease import Grant
-from cronce.core.ports import CommitOutcome, PlanStore
+from cronce.core.ports import PlanStore
 from cronce.core.schedule import Cron
 from cronce.engine.plan_writer import SHARED_ACTIONS, TRIES, packed
 from cronce.engine.scheduler import TickEnd

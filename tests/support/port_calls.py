@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 from cronce.core.alerts import Alert
+from cronce.core.answers import DueEntry
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.jobstate import JobWindow, Registry
 from cronce.core.lease import Grant
-from cronce.core.ports import DueEntry
 from cronce.core.records import AttemptRecord, Slots
 from cronce.core.run import Dispatch, DueKind, RunStatus
 from cronce.testing import Marker

@@ -14,9 +14,9 @@ from datetime import timedelta
 
 import pytest
 
+from cronce.core.answers import Applied, CommitOutcome, DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StoreError, UnreadableItemError
-from cronce.core.ports import Applied, CommitOutcome, DueEntry
 from cronce.core.records import RunRecord, Slots
 from cronce.core.run import Dispatch, DueKind, Notice, RunStatus
 from cronce.testing import ManualClock, Marker, MemoryStore, Unreadable, job_key, key_of, run_key

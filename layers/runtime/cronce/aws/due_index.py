@@ -10,7 +10,7 @@ from typing import Any
 
 from cronce.aws.attributes import INSTANT
 from cronce.aws.calls import Calls
-from cronce.core.ports import DueEntry
+from cronce.core.answers import DueEntry
 from cronce.core.run import DueKind
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,9 +9,9 @@ from cronce.aws.calls import Calls, Verdict
 from cronce.aws.items_job import read_job
 from cronce.aws.keys import job_key
 from cronce.aws.writes import Changes, update
+from cronce.core.answers import JobReads
 from cronce.core.errors import UnreadableItemError
 from cronce.core.jobstate import JobState
-from cronce.core.ports import JobReads
 
 HAS_TOKEN = "attribute_exists(#fencing_token)"  # noqa: S105 - a condition, no secret
 """The job item is there, and whole enough to hand out tokens: one that began anew at 1 would not be

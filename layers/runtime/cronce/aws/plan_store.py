@@ -16,10 +16,10 @@ from cronce.aws.job_slots import slots_as_read
 from cronce.aws.keys import job_key, lease_key
 from cronce.aws.lease_store import LEASE_MINE, grant_values
 from cronce.aws.writes import ABSENT, Changes, Write, check, put, update
+from cronce.core.answers import CommitOutcome
 from cronce.core.changes import check_transition
 from cronce.core.jobstate import Gap, GapReason, JobWindow
 from cronce.core.lease import Grant
-from cronce.core.ports import CommitOutcome
 from cronce.core.records import RunRecord, RunRef
 
 #   tick 1 reads the job: planned_to = 10:00 ... stands still

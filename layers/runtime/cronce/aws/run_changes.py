@@ -14,9 +14,9 @@ from cronce.aws.items_step import attempt_item
 from cronce.aws.job_slots import slots_write
 from cronce.aws.keys import marker_key, run_key
 from cronce.aws.writes import ABSENT, Changes, Write, delete, put, update
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import UnreadableItemError
-from cronce.core.ports import Applied
 from cronce.core.records import RunRecord
 from cronce.core.run import RunStatus
 

@@ -14,11 +14,12 @@ from cronce.aws.items_run import read_gap, read_marker, read_run
 from cronce.aws.keys import GAP, QUEUE, RUN, job_partition, key, marker_key, run_key
 from cronce.aws.run_changes import LIVE, live_values, outcome_of, writes_of
 from cronce.aws.writes import Changes, check, delete, update
+from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import RunChange
 from cronce.core.errors import UnreadableItemError
 from cronce.core.instants import to_key
 from cronce.core.jobstate import Gap
-from cronce.core.ports import Applied, Clock, DueEntry
+from cronce.core.ports import Clock
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Notice, Reason, RunStatus
 

@@ -22,13 +22,14 @@ from datetime import datetime
 from enum import StrEnum
 
 from cronce.core import judgement, moves, slots
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.claim import Invocation
 from cronce.core.job import Job
 from cronce.core.jobstate import JobState
 from cronce.core.judgement import FullSlots
 from cronce.core.lease import agreed_now
-from cronce.core.ports import Applied, StoreClock
+from cronce.core.ports import StoreClock
 from cronce.core.records import RunRecord
 from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import RunPolicy

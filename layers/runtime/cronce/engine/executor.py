@@ -18,6 +18,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from cronce.core import moves
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
 from cronce.core.claim import Invocation
 from cronce.core.errors import (
@@ -30,7 +31,7 @@ from cronce.core.errors import (
 )
 from cronce.core.job import Job
 from cronce.core.moves import Failure
-from cronce.core.ports import Applied, StepStore
+from cronce.core.ports import StepStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import UNKNOWN, RunPolicy

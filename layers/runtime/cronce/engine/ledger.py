@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from cronce.core import moves, slots
+from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.errors import StoreError, UnreadableItemError
 from cronce.core.jobstate import JobState
-from cronce.core.ports import Applied, Clock, JobStore, RunStore, Telemetry
+from cronce.core.ports import Clock, JobStore, RunStore, Telemetry
 from cronce.core.records import RunRecord
 from cronce.core.run import RunStatus
 from cronce.core.slots import RunPolicy

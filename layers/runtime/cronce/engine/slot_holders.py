@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from cronce.core.answers import Applied
 from cronce.core.claim import is_expired
 from cronce.core.errors import UnreadableItemError
-from cronce.core.ports import Applied
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import RunStatus
 from cronce.core.slots import RunPolicy

@@ -14,11 +14,12 @@ from datetime import datetime, timedelta
 
 from cronce.core import ends, health
 from cronce.core.alerts import Trouble
+from cronce.core.answers import DueEntry
 from cronce.core.errors import NewerItemError, UnreadableItemError
 from cronce.core.health import Finding
 from cronce.core.instants import to_key
 from cronce.core.jobstate import JobState
-from cronce.core.ports import DueEntry, DueIndex, JobStore, RunStore
+from cronce.core.ports import DueIndex, JobStore, RunStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import DueKind, Reason, RunStatus
 from cronce.engine.patrol_log import PatrolLog

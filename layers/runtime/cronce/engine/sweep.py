@@ -21,11 +21,12 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from cronce.core import moves
+from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.claim import TAKE_OVER_AFTER, is_expired
 from cronce.core.errors import NewerItemError, StoreError, UnreadableItemError
 from cronce.core.job import Job
-from cronce.core.ports import Applied, DueEntry, DueIndex
+from cronce.core.ports import DueIndex
 from cronce.core.records import RunRecord
 from cronce.core.run import DueKind
 from cronce.core.slots import RunPolicy

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from cronce.core.answers import JobReads
 from cronce.core.errors import NewerItemError, UnreadableItemError
 from cronce.core.jobstate import JobWindow, Registry
 from cronce.core.lease import Grant
 from cronce.core.planning import Moment
-from cronce.core.ports import Clock, DueIndex, JobReads, JobStore, PlanStore, RegistryStore, Telemetry
+from cronce.core.ports import Clock, DueIndex, JobStore, PlanStore, RegistryStore, Telemetry
 from cronce.core.run import DueKind
 from cronce.engine import tick_log
 from cronce.engine.plan_writer import PlanWriter, Written

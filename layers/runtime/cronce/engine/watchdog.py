@@ -22,6 +22,7 @@ from datetime import datetime
 
 from cronce.core import alerting, health
 from cronce.core.alerts import SCHEDULER, Alert, Trouble
+from cronce.core.answers import DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import UnreadableItemError
 from cronce.core.health import Blame, Finding, SchedulerWatch
@@ -29,7 +30,6 @@ from cronce.core.lease import Lease, agreed_now
 from cronce.core.ports import (
     AlertStore,
     Clock,
-    DueEntry,
     DueIndex,
     JobStore,
     LeaseStore,

@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cronce.core.alerts import Alert
+from cronce.core.answers import DueEntry
 from cronce.core.jobstate import Gap
-from cronce.core.ports import Clock, DueEntry
+from cronce.core.ports import Clock
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import DueKind
 from cronce.testing.clock import ManualClock

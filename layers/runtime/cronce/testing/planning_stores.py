@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
+from cronce.core.answers import CommitOutcome, JobReads
 from cronce.core.changes import check_transition
 from cronce.core.errors import UnreadableItemError
 from cronce.core.jobstate import GapReason, JobState, JobWindow, Registry
 from cronce.core.lease import LEASE_TTL, Grant, Lease, may_take
-from cronce.core.ports import CommitOutcome, JobReads
 from cronce.core.records import RunRecord, Slots
 from cronce.testing.keys import LEASE, REGISTRY, Key, LeaseItem, Marker, gap_key, job_key, marker_key, run_key
 from cronce.testing.table import ITEM_LIMIT, TRANSACTION_LIMIT, MemoryTable

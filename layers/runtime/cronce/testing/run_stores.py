@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 
+from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StepResultTooLargeError, UnreadableItemError
 from cronce.core.jobstate import Gap, JobState
-from cronce.core.ports import Applied, DueEntry
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 from cronce.core.run import Notice, RunStatus
 from cronce.testing.keys import Marker, attempt_key, job_key, marker_key, run_key, step_key

@@ -18,9 +18,10 @@ from datetime import datetime, timedelta
 from typing import Any, TypeGuard
 
 from cronce.core.alerts import Alert
+from cronce.core.answers import DueEntry
 from cronce.core.errors import UnreadableItemError
 from cronce.core.jobstate import Gap, JobState
-from cronce.core.ports import Clock, DueEntry
+from cronce.core.ports import Clock
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Dispatch, DueKind, RunStatus
 from cronce.testing.keys import Item, Key, T, Unreadable
