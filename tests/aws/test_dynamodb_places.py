@@ -134,7 +134,6 @@ def test_a_run_record_stays_under_a_kilobyte_with_every_text_at_its_limit() -> N
         log_stream="2026/11/29/[128]" + 32 * "0",
         error=INLINE_LIMIT * "e",
         input=None,
-        input_kept=False,
         rev=999,
     )
 

@@ -102,7 +102,6 @@ def everything(run: RunRecord) -> RunRecord:
         error="ValueError: a menu without soup\nin build_menu",
         error_kept=True,
         input='{"day": "2026-01-05"}',
-        input_kept=True,
     )
 
 

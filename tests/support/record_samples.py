@@ -76,7 +76,6 @@ RUN = RunRecord(
     error="ValueError: no soup",
     error_kept=True,
     input='{"day": "today"}',
-    input_kept=True,
     forget_at=SECOND,
     rev=7,
 )

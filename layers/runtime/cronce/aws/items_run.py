@@ -64,7 +64,6 @@ RUN_FORMS: Forms = {
     "error": optional(FREE_TEXT),
     "error_kept": FLAG,
     "input": optional(FREE_TEXT),
-    "input_kept": FLAG,
     "forget_at": optional(EPOCH),
     "rev": COUNT,
 }

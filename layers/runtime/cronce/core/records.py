@@ -94,7 +94,6 @@ class RunRecord:
         error: short text of the last error, at most `INLINE_LIMIT` bytes.
         error_kept: the whole error is kept with the attempt's own item.
         input: JSON text given by a manual trigger, if it is short.
-        input_kept: the input is kept in an item of its own.
         forget_at: when the store may delete it; only in a final state.
         rev: number of writes so far.
     """
@@ -133,7 +132,6 @@ class RunRecord:
     error: str | None = None
     error_kept: bool = False
     input: str | None = None
-    input_kept: bool = False
     forget_at: datetime | None = None
     rev: int = 0
 
