@@ -48,6 +48,7 @@ class Template:
     """A loaded template."""
 
     resources: dict[str, Resource]
+    parameters: dict[str, dict[str, Any]]
 
     @classmethod
     def load(cls, path: Path = TEMPLATE) -> Template:
@@ -63,7 +64,7 @@ class Template:
         body = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader with tags added
         if not isinstance(body, dict) or not isinstance(body.get("Resources"), dict):
             raise TemplateError(f"{path} has no Resources")
-        return cls(body["Resources"])
+        return cls(body["Resources"], body.get("Parameters", {}))
 
     def properties(self, logical_id: str) -> dict[str, Any]:
         """Properties of a resource.

@@ -1,0 +1,94 @@
+"""The documentation says what is so.
+
+* P103: each default in the README is the constant in the code.
+* P99: a job's schedule stands in its declaration only: the template has but the tick's and the patrol's.
+* P89: the local engine is asked with the account's own endpoint switched off, where that matters.
+* Every `make` command that is named exists, every link leads to a file, every Python example is valid.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from cronce.aws import settings
+from cronce.core import job as job_module
+from cronce.core.job import job
+from cronce.core.retry import Retry
+from cronce.core.steps import RESULT_LIMIT
+from cronce_tools.local.template import Template
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def default(argument: str) -> object:
+    return inspect.signature(job).parameters[argument].default
+
+
+def row(argument: str) -> str:
+    """What the README's table of policies says is an argument's default."""
+    found = re.search(rf"^\| `{argument}`[^|]*\| ([^|]*) \|", README, re.MULTILINE)
+    assert found is not None, argument
+    return found[1]
+
+
+def test_p103_the_defaults_of_the_readme_are_those_of_the_code() -> None:
+    assert row("grace") == f"{job_module.DEFAULT_GRACE.total_seconds() / 60:.0f} minutes"
+    assert default("grace") == job_module.DEFAULT_GRACE
+    assert row("timeout") == f"{job_module.DEFAULT_TIMEOUT.total_seconds() / 60:.0f} minutes"
+    assert default("timeout") == job_module.DEFAULT_TIMEOUT
+    assert row("retry") == '`Retry(attempts=3, base="30s", cap="15m")`'
+    assert Retry() == Retry(attempts=3, base="30s", cap="15m")
+    assert row("catch_up") == f"`{default('catch_up')}`"
+    assert row("concurrency") == f"{default('concurrency')}, `{default('overlap')}`"
+    assert job_module.MAX_LATENESS.days == 1
+    assert row("max_lateness") == "none; 1 day for `all` and for `At`"
+    assert f"`all` of them (at most {job_module.CATCH_UP_CAP})" in README
+
+
+def test_p103_the_limits_of_the_readme_are_those_of_the_code() -> None:
+    assert f"{RESULT_LIMIT // 1024} KB of JSON" in README
+    assert f"kept {settings.RETENTION_DAYS} days" in README
+    assert Template.load().parameters["RetentionDays"]["Default"] == settings.RETENTION_DAYS
+
+
+def test_p99_the_template_has_no_schedule_but_the_ticks_and_the_patrols() -> None:
+    text = (ROOT / "template.yaml").read_text()
+    assert re.findall(r"^\s+Schedule: (.*?\))", text, re.MULTILINE) == ["cron(* * * * ? *)"] * 2
+
+
+def test_p89_the_local_engine_is_asked_without_the_accounts_own_endpoint() -> None:
+    stack = (ROOT / "tools/cronce_tools/local/stack.py").read_text()
+    assert '"AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"' in stack
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_make_command_and_every_file_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text()
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text, re.MULTILINE))
+    links = {link.split("#")[0] for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text)}
+    assert commands <= targets
+    assert [link for link in sorted(links) if link and not (page.parent / link).exists()] == []
+
+
+def test_every_python_example_of_the_readme_is_valid() -> None:
+    examples = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(examples) >= 2
+    for example in examples:
+        ast.parse(example)
+
+
+def test_the_readmes_first_job_runs_as_it_stands() -> None:
+    example = next(text for text in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "hello" in text)
+    declared: dict[str, object] = {}
+    exec(example, declared)  # noqa: S102 - the example is ours, and this is its test
+    hello = declared["hello"]
+    assert isinstance(hello, job_module.Job)
+    assert hello.schedule.describe() == "every 5 minutes"
