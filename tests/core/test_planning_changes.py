@@ -184,7 +184,7 @@ def test_i9_a_job_that_is_back_within_a_day_goes_on_where_it_stopped() -> None:
 
 
 def test_i9_a_job_that_is_back_after_three_months_leaves_one_gap_and_no_flood() -> None:
-    menu = Planned(declare(Cron("* * * * *"), catch_up="all"), at("2025-10-05 10:00:00"))
+    menu = Planned(declare(Cron("*/10 * * * *"), catch_up="all"), at("2025-10-05 10:00:00"))
     removed(menu, "2025-10-05 10:00:30")
     now = at("2026-01-05 10:00:04")
 
@@ -192,9 +192,23 @@ def test_i9_a_job_that_is_back_after_three_months_leaves_one_gap_and_no_flood() 
     menu.tick(now)
 
     assert menu.ran == ["05 10:00"]
-    assert spans(menu.gaps) == ["05 10:00 - 05 09:59: 132480 removed"]
+    assert spans(menu.gaps) == ["05 10:00 - 05 09:50: 13248 removed"]
     assert menu.gaps[0].notice is None
     assert (state.removed_at, state.held, state.planned_to) == (None, None, at("2026-01-05 09:59:00"))
+
+
+def test_i9_three_months_of_minutes_are_counted_in_parts_that_fit_into_a_tick() -> None:
+    menu = Planned(declare(Cron("* * * * *"), catch_up="all"), at("2025-10-05 10:00:00"))
+    removed(menu, "2025-10-05 10:00:30")
+    now = at("2026-01-05 10:00:04")
+
+    parts = [menu.tick(now) for _ in range(8)]
+
+    assert [part.after.held for part in parts] == [*6 * [Held.BEHIND], None, None]
+    assert [gap.count for gap in menu.gaps] == [*6 * [20_000], 12_480]
+    assert {gap.notice for gap in menu.gaps} == {None}
+    assert menu.ran == ["05 10:00"]
+    assert set(menu.accounts().values()) == {1}
 
 
 def test_a_stretch_too_long_to_be_counted_at_once_takes_several_ticks(
