@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from cronce.aws.attributes import Forms, Item
-from cronce.aws.errors import RefusedError
 from cronce.aws.items_alert import ALERT_FORMS, TIME_FORMS
 from cronce.aws.items_job import (
     ENTRY_FORMS,
@@ -30,7 +29,7 @@ from cronce.aws.items_job import (
 from cronce.aws.items_run import GAP_FORMS, RUN_FORMS, read_gap, read_marker, read_run, run_item
 from cronce.aws.items_step import ATTEMPT_FORMS, STEP_FORMS, read_step
 from cronce.core.alerts import Alert, TroubledTime
-from cronce.core.errors import NewerItemError, UnreadableItemError
+from cronce.core.errors import NewerItemError, RefusedError, UnreadableItemError
 from cronce.core.jobstate import Gap, JobState, Pause, Registry, RegistryEntry
 from cronce.core.records import AttemptRecord, RunRecord, Slots, StepRecord
 from cronce.core.run import RunStatus

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cronce.aws.errors import RefusedError
 from cronce.aws.limits import (
     ITEM_BYTES,
     TRANSACTION_ACTIONS,
@@ -28,7 +27,7 @@ from cronce.aws.limits import (
 )
 from cronce.aws.writes import Write, check, delete, put
 from cronce.core.changes import Guard, RunChange
-from cronce.core.errors import StepResultTooLargeError, StoreError
+from cronce.core.errors import RefusedError, StepResultTooLargeError, StoreError
 from cronce.core.jobstate import Registry, RegistryEntry
 from cronce.testing import ManualClock
 from cronce_tools.local.moto_engine import Proceed

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cronce.aws.attributes import Item
-from cronce.aws.errors import RefusedError
 from cronce.aws.items_alert import alert_item
 from cronce.aws.items_job import (
     job_item,
@@ -27,6 +26,7 @@ from cronce.aws.items_step import (
 )
 from cronce.aws.limits import item_bytes
 from cronce.core.alerts import SCHEDULER
+from cronce.core.errors import RefusedError
 from cronce.core.records import INLINE_LIMIT, RunRef
 from cronce.core.run import Notice, Reason, RunStatus, Trigger
 from tests.support.record_samples import ALERT, GAP, JOB, NOW, REGISTRY, RETENTION, RUN, SAMPLES, SECOND, STEP

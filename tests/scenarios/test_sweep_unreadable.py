@@ -3,7 +3,8 @@
 Invariants:
 - whatever is looked at leaves the head of the index, so that nothing hides what lies behind it;
 - what is set aside comes back, more and more rarely, and is counted;
-- a store that is down ends the sweep; one item that it refuses does not.
+- a store that is down ends the sweep; one item that it refuses does not;
+- only what is refused for good is set aside: no answer hides no healthy run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import pairwise
 import pytest
 
 from cronce.core.answers import DueEntry
-from cronce.core.errors import NewerItemError, StoreError
+from cronce.core.errors import NewerItemError, RefusedError, StoreError
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.retry import Retry
 from cronce.core.run import DueKind, RunStatus
@@ -146,14 +147,48 @@ def test_an_item_that_the_store_refuses_to_write_holds_up_nobody(world: World) -
     writes: list[str] = []
 
     def refuse(call: str, when: str) -> None:
-        if (call, when) == ("runs.apply", "before") and len(writes) < 2:
+        if (call, when) == ("runs.apply", "before") and not writes:
             writes.append(call)
-            raise StoreError("ValidationException: item size")
+            raise RefusedError("ValidationException: item size")
 
     world.store.on_call(refuse)
     report = world.sweep()
     assert (report.lost, report.unreadable) == (1, 1)
     assert [world.run(ref).status for ref in (poison, other)] == [RunStatus.RUNNING, RunStatus.FAILED]
+
+
+def test_a_run_about_which_the_store_did_not_answer_stays_where_it_is(world: World) -> None:
+    world.declare(lambda run: None, retry=Retry(attempts=1))
+    unlucky, other = running(world, 0), running(world, 1)
+    world.clock.advance(2 * MINUTE)
+    writes: list[str] = []
+
+    def no_answer(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "before") and len(writes) < 2:
+            writes.append(call)
+            raise StoreError("ThrottlingException")
+
+    world.store.on_call(no_answer)
+    assert world.sweep() == SweepReport(lost=1, unanswered=1)
+    assert [world.run(ref).status for ref in (unlucky, other)] == [RunStatus.RUNNING, RunStatus.FAILED]
+    assert world.sweep() == SweepReport(lost=1)
+
+
+def test_a_pending_run_about_which_the_store_did_not_answer_is_dispatched_by_the_next_sweep(
+    world: World,
+) -> None:
+    world.declare(lambda run: None)
+    ref = world.plan(NOON - DAY, due_at=NOON)
+
+    def no_answer(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "before"):
+            raise StoreError("ThrottlingException")
+
+    world.store.on_call(no_answer)
+    assert world.sweep().unanswered == 1
+    world.store.on_call(None)
+    assert world.sweep().dispatched == 1
+    assert world.run(ref).dispatches == 1
 
 
 def test_a_store_that_is_down_ends_the_sweep(world: World) -> None:

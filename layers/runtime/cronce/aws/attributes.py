@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from cronce.aws.errors import RefusedError
-from cronce.core.errors import NewerItemError, UnreadableItemError
+from cronce.core.errors import NewerItemError, RefusedError, UnreadableItemError
 from cronce.core.instants import from_text, to_text
 
 Attribute = dict[str, Any]

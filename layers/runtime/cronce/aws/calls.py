@@ -20,10 +20,10 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from botocore.parsers import ResponseParserError
 
 from cronce.aws.attributes import Item, place
-from cronce.aws.errors import BrokenAnswerError, RefusedError
+from cronce.aws.errors import BrokenAnswerError
 from cronce.aws.limits import BATCH_READ, check_transaction, check_write
 from cronce.aws.writes import Kind, Write, names_in
-from cronce.core.errors import StoreError
+from cronce.core.errors import RefusedError, StoreError
 from cronce.core.ports import Clock
 
 if TYPE_CHECKING:

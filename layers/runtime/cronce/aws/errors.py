@@ -5,9 +5,5 @@ from __future__ import annotations
 from cronce.core.errors import StoreError
 
 
-class RefusedError(StoreError):
-    """The store refuses this very request, or would: sending it again does not help."""
-
-
 class BrokenAnswerError(StoreError):
     """An answer arrived that is not whole. What it answers may have been done or not."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from cronce.aws.attributes import SHAPE, Item
-from cronce.aws.errors import RefusedError
 from cronce.core.alerts import SCHEDULER
+from cronce.core.errors import RefusedError
 from cronce.core.instants import to_key
 from cronce.core.jobstate import GapReason
 from cronce.core.records import RunRef, StepRecord

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cronce.aws.attributes import place
-from cronce.aws.errors import RefusedError
 from cronce.aws.writes import Write
+from cronce.core.errors import RefusedError
 
 TRANSACTION_ACTIONS = 100
 TRANSACTION_BYTES = 4 * 1024 * 1024

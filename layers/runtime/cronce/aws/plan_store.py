@@ -9,7 +9,6 @@ from typing import Any
 
 from cronce.aws.attributes import Item
 from cronce.aws.calls import Answer, Calls, Settlement, Verdict
-from cronce.aws.errors import RefusedError
 from cronce.aws.items_job import PLANNING_FORMS, job_item, planning_item
 from cronce.aws.items_run import gap_item, marker_item, run_item
 from cronce.aws.job_slots import slots_as_read
@@ -18,6 +17,7 @@ from cronce.aws.lease_store import LEASE_MINE, grant_values
 from cronce.aws.writes import ABSENT, Changes, Write, check, put, update
 from cronce.core.answers import CommitOutcome
 from cronce.core.changes import check_transition
+from cronce.core.errors import RefusedError
 from cronce.core.jobstate import Gap, GapReason, JobWindow
 from cronce.core.lease import Grant
 from cronce.core.records import RunRecord, RunRef

@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from cronce.core.errors import StoreError
+from cronce.core.errors import RefusedError
 from cronce.core.instants import to_text
 from cronce.core.records import AttemptRecord, RunRecord, Slots
 from cronce.core.run import RunStatus, transition_problem
@@ -106,13 +106,13 @@ def check_transition(before: RunRecord | None, after: RunRecord) -> None:
     """Refuse a move that the table does not know. A bug of cronce, never of a job.
 
     Raises:
-        StoreError: there is no such move, or an owner stands on a run that is not RUNNING.
+        RefusedError: there is no such move, or an owner stands on a run that is not RUNNING.
     """
     problem = transition_problem(before.status if before else None, after.status, after.reason)
     if problem is None and (after.owner is not None) != (after.status is RunStatus.RUNNING):
         problem = f"{after.status} with owner {after.owner!r}"
     if problem:
-        raise StoreError(f"run {after.ref.id}: {problem}")
+        raise RefusedError(f"run {after.ref.id}: {problem}")
 
 
 def left_running(run: RunRecord, now: datetime) -> RunRecord:

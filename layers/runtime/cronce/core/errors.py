@@ -2,7 +2,7 @@
 
 * The author fixes code: `DefinitionError`, `StepError` and their children.
 * The operator decides or repairs: `StepUncertainError`, `JobNotFoundError`, `SettingsError`,
-  `UnreadableItemError`.
+  `RefusedError`, `UnreadableItemError`.
 * Lambda (or the sweep) tries again: `StoreError`, `DispatchError`, `NotifyError`.
 * Nobody: a `StopSignal` ends one worker's share of a run; the run itself goes on from its record.
 
@@ -60,6 +60,10 @@ class StepUncertainError(StepError):
 
 class StoreError(CronceError):
     """The store could not be reached, or refused for another reason than a lost race."""
+
+
+class RefusedError(StoreError):
+    """The store refuses this very request, or would: sending it again does not help."""
 
 
 class UnreadableItemError(StoreError):

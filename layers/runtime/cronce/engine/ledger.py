@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from cronce.core import moves, slots
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
-from cronce.core.errors import StoreError, UnreadableItemError
+from cronce.core.errors import RefusedError, StoreError, UnreadableItemError
 from cronce.core.jobstate import JobState
 from cronce.core.ports import Clock, JobStore, RunStore, Telemetry
 from cronce.core.records import RunRecord
@@ -107,7 +107,7 @@ class Ledger:
         """
         try:
             return self.runs.apply(change)
-        except UnreadableItemError:
+        except (RefusedError, UnreadableItemError):
             raise
         except StoreError as error:
             self.telemetry.warn("store.no_answer", run=change.after.ref.id, problem=str(error))

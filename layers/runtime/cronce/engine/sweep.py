@@ -8,8 +8,8 @@ index is a hint; each run is read before it is judged.
 * `pending`: an executor is asked for directly, not through the stream.
 
 In that order, each with its own bound, oldest first, so that ten thousand pending runs delay no lost claim.
-Whatever is looked at leaves the head of the index in the same write, items that cannot be read included, so
-nothing at the head hides what lies behind it.
+Whatever is looked at leaves the head of the index in the same write, items that cannot be read or written
+included, so nothing at the head hides what lies behind it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cronce.core import moves
 from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.claim import TAKE_OVER_AFTER, is_expired
-from cronce.core.errors import NewerItemError, StoreError, UnreadableItemError
+from cronce.core.errors import NewerItemError, RefusedError, StoreError, UnreadableItemError
 from cronce.core.job import Job
 from cronce.core.ports import DueIndex
 from cronce.core.records import RunRecord
@@ -59,6 +59,7 @@ class SweepReport:
         ended: runs that ended without an attempt: expired, or cancelled.
         looked_at: live claims, and queued runs without a place.
         unreadable: items that were set aside.
+        unanswered: runs about which the store did not answer; they are looked at again by the next sweep.
         complete: everything due (up to the bound of each kind) was looked at in time.
     """
 
@@ -69,6 +70,7 @@ class SweepReport:
     ended: int = 0
     looked_at: int = 0
     unreadable: int = 0
+    unanswered: int = 0
     complete: bool = True
 
 
@@ -142,11 +144,18 @@ class _Pass:
                 self._set_aside(entry, ASIDE_AT_LEAST, "its place in the index is not that of its state")
 
     def guarded(self, entry: DueEntry, look: Callable[[], None]) -> None:
-        """Look at one run. What the store does not take is set aside: it holds up nobody."""
+        """Look at one run: it holds up nobody.
+
+        What the store will never take is set aside, like an item that cannot be read. A run about which the
+        store did not answer just now is healthy: it stays where it is, for the next sweep.
+        """
         try:
             look()
-        except StoreError as error:
+        except (RefusedError, UnreadableItemError) as error:
             self._set_aside(entry, self._pause(entry), str(error))
+        except StoreError as error:
+            self.tally["unanswered"] += 1
+            self.ledger.telemetry.warn("sweep.no_answer", pk=entry.pk, sk=entry.sk, problem=str(error))
 
     def running(self, run: RunRecord) -> None:
         """RUNNING: is its worker alive?"""
