@@ -18,9 +18,8 @@ from cronce.core.job import Job
 from cronce.core.jobstate import Registry
 from cronce.core.run import DueKind
 from cronce.core.schedule import Cron, schedule_hash
-from cronce.engine.reconciliation import INCOMPLETE, fingerprint
+from cronce.engine.reconciliation import fingerprint
 from cronce.engine.scheduler import TickEnd
-from cronce.testing import job_key
 from tests.core.zone_data import zone_data
 from tests.scenarios.tick_world import HOUR, MINUTE, MORNING, SECOND, Killed, World, declare
 
@@ -219,19 +218,6 @@ def test_i14_p68_a_time_that_new_data_moved_to_half_an_hour_ago_is_planned_by_th
 
 
 # --- not reconciled ---------------------------------------------------------------------------------------
-
-
-def test_a_job_that_cannot_be_reconciled_is_tried_again_by_the_next_tick(world: World) -> None:
-    world.store.spoil(job_key("daily"))
-    world.deploy(DAILY, declare("hourly", Cron("30 * * * *")))
-
-    first, second = world.ticks(2)
-
-    assert (first.end, first.reconciled, first.unplanned) == (TickEnd.COMPLETED, True, ("daily",))
-    assert (second.reconciled, second.unplanned) == (True, ("daily",))
-    assert registry_of(world).fingerprint == INCOMPLETE
-    assert world.held == 1
-    assert world.job("hourly").schedule == Cron("30 * * * *").spec()
 
 
 def test_a_removed_job_that_moves_meanwhile_stays_in_the_registry_until_it_is_marked(world: World) -> None:

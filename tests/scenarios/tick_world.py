@@ -12,7 +12,7 @@ from typing import Any
 from cronce.core.instants import to_key
 from cronce.core.job import Job, job
 from cronce.core.jobstate import JobState, Pause
-from cronce.core.ports import PlanStore
+from cronce.core.ports import PlanStore, RegistryStore
 from cronce.core.records import RunRecord
 from cronce.core.run import RunStatus
 from cronce.core.schedule import Schedule
@@ -61,6 +61,7 @@ class World:
         catalog: the deployment.
         zone_data: the version in use.
         plans: where planning writes, if not to the store itself.
+        registry: where the registry is, if not in the store itself.
     """
 
     clock: ManualClock = field(default_factory=lambda: ManualClock(MORNING))
@@ -69,6 +70,7 @@ class World:
     catalog: Catalog = field(default_factory=Catalog)
     zone_data: str = "2026f"
     plans: PlanStore | None = None
+    registry: RegistryStore | None = None
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.clock)
@@ -86,7 +88,7 @@ class World:
         self.telemetry = RecordingTelemetry()
         ports = PlanningPorts(
             clock=self.clock,
-            registry=store.registry,
+            registry=self.registry or store.registry,
             jobs=store.jobs,
             plans=self.plans or store.plans,
             index=store.index,

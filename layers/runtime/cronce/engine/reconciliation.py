@@ -30,7 +30,7 @@ from cronce.engine.registry import Catalog, Declared
 
 _HASH_DIGITS = 32
 INCOMPLETE = "incomplete"
-"""Fingerprint of a registry while some job could not be reconciled: equal to none, so the next tick tries."""
+"""Fingerprint of a registry while some job moved or met a conflict: equal to none, so the next tick tries."""
 
 
 def present(declared: Declared, state: JobState | None, moment: Moment, *, known: bool) -> JobWindow | None:
@@ -73,8 +73,17 @@ def fingerprint(catalog: Catalog, zone_data: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
 
 
+def unfinished(code: str) -> str:
+    """Fingerprint of a registry while something of this code waits for a person.
+
+    An item that cannot be read, a job that raises: the next tick would find the same, and would read every
+    job to find it. So it says which code was tried: another one is tried at once, this one every few minutes.
+    """
+    return f"{INCOMPLETE} {code}"
+
+
 def registry_of(
-    catalog: Catalog, stored: Registry | None, zone_data: str, unreconciled: Collection[str]
+    catalog: Catalog, stored: Registry | None, zone_data: str, unreconciled: Collection[str], mark: str
 ) -> Registry:
     """The registry to write once the jobs are reconciled.
 
@@ -86,6 +95,7 @@ def registry_of(
         stored: the registry as read.
         zone_data: version in use.
         unreconciled: jobs that could not be reconciled.
+        mark: the fingerprint to keep: of the code, or what says that it is not done.
     """
     jobs = {
         name: RegistryEntry(
@@ -98,8 +108,4 @@ def registry_of(
     for name, entry in (stored.jobs if stored else {}).items():
         if name not in jobs and (catalog.problems or name in unreconciled):
             jobs[name] = entry
-    return Registry(
-        jobs=jobs,
-        zone_data=zone_data,
-        fingerprint=INCOMPLETE if unreconciled else fingerprint(catalog, zone_data),
-    )
+    return Registry(jobs=jobs, zone_data=zone_data, fingerprint=mark)

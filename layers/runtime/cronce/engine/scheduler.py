@@ -161,7 +161,7 @@ class Scheduler:
             released = self.lease.release(planner.grant, planner.moment.now if complete else None)
             if released:
                 end = TickEnd.COMPLETED if complete else TickEnd.INCOMPLETE
-            self.planning.telemetry.count(JOBS_HELD, len(self.catalog.problems) + len(planner.unplanned))
+            self.planning.telemetry.count(JOBS_HELD, len(self.catalog.problems) + planner.held)
         if end is TickEnd.COMPLETED:
             self.planning.telemetry.count(TICK_COMPLETED)
         report = _report(planner, end)

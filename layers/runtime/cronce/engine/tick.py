@@ -8,11 +8,11 @@ with another one of them, so that no number of hanging calendars keeps one job f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from cronce.core.answers import JobReads
-from cronce.core.errors import NewerItemError, UnreadableItemError
+from cronce.core.errors import NewerItemError, RefusedError, StoreError, UnreadableItemError
 from cronce.core.jobstate import JobWindow, Registry
 from cronce.core.lease import Grant
 from cronce.core.planning import Moment
@@ -20,7 +20,7 @@ from cronce.core.ports import Clock, DueIndex, JobStore, PlanStore, RegistryStor
 from cronce.core.run import DueKind
 from cronce.engine import tick_log
 from cronce.engine.plan_writer import PlanWriter, Written
-from cronce.engine.reconciliation import fingerprint, missing, present, registry_of
+from cronce.engine.reconciliation import INCOMPLETE, fingerprint, missing, present, registry_of, unfinished
 from cronce.engine.registry import Catalog
 from cronce.engine.time_limit import TimeLimitExceeded, time_limit
 
@@ -34,6 +34,9 @@ EVALUATION_LIMIT = 2.0
 WRITTEN_AT_ONCE = 200
 """Jobs that are evaluated before their windows are written: what a tick has done when its time is over is
 kept."""
+RETRY_MINUTES = 5
+"""Reconciling what waits for a person is tried in every fifth minute, and in the first tick of an hour: each
+try reads every job, and a tick is to read what is due."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,9 +77,12 @@ class TickPlanner:
     reconciled: bool = False
     in_time: bool = True
     _writer: PlanWriter = field(init=False)
+    _code: str = field(init=False)
+    _waits: bool = False
 
     def __post_init__(self) -> None:
         ports = self.ports
+        self._code = fingerprint(self.catalog, self.moment.zone_data)
         self._writer = PlanWriter(ports.plans, ports.clock, ports.telemetry, self.grant)
 
     @property
@@ -88,6 +94,11 @@ class TickPlanner:
     def unplanned(self) -> dict[str, str]:
         """Jobs that could not be planned: not read, not evaluated, or refused by the store."""
         return {**self.failed, **self.written.refused}
+
+    @property
+    def held(self) -> int:
+        """What waits for a person: at least 1 between two tries too; an alarm is not to come and go."""
+        return max(len(self.unplanned), int(self._waits))
 
     def run(self) -> None:
         """Reconcile if there is reason to, then plan what is due.
@@ -103,10 +114,17 @@ class TickPlanner:
     # --- reconcile ----------------------------------------------------------------------------------------
 
     def _is_time_to_reconcile(self) -> bool:
-        """The deployment is another one, or this hour has no complete tick: an item may have gone missing."""
-        last, now = self.grant.completed_at, self.moment.now
-        is_first_of_hour = last is None or _hour(last) != _hour(now)
-        return is_first_of_hour or self.grant.fingerprint != fingerprint(self.catalog, self.moment.zone_data)
+        """The deployment is another one, or this hour has no complete tick: an item may have gone missing.
+
+        A deployment that was tried, and of which something waits for a person, has its turns.
+        """
+        last, now, known = self.grant.completed_at, self.moment.now, self.grant.fingerprint
+        if last is None or _hour(last) != _hour(now):
+            return True
+        if known == unfinished(self._code):
+            self._waits = now.minute % RETRY_MINUTES != 0
+            return not self._waits
+        return known != self._code
 
     def _reconcile(self) -> None:
         """Every job that the deployment or the registry knows. The registry is written last: it was done."""
@@ -125,9 +143,39 @@ class TickPlanner:
         self.reconciled = self.in_time and not self.written.lease_lost
         if self.reconciled and writable:
             left = {*self.unplanned, *self.written.stale}
-            registry = registry_of(self.catalog, stored, self.moment.zone_data, left)
+            registry = registry_of(self.catalog, stored, self.moment.zone_data, left, self._mark())
             if registry != stored or registry.fingerprint != self.grant.fingerprint:
-                self.ports.registry.write(self.grant, registry)
+                self._write_registry(registry, stored)
+
+    def _mark(self) -> str:
+        """What the registry says of this reconciliation."""
+        if self.written.stale:
+            return INCOMPLETE
+        return unfinished(self._code) if self.unplanned else self._code
+
+    def _write_registry(self, registry: Registry, stored: Registry | None) -> None:
+        """Write the registry. It serves reconciliation only, so without it the tick goes on.
+
+        One that the store never takes (an item has a size, and so a deployment has a number of jobs) leaves
+        the stored list of jobs in place, marked as unfinished.
+        """
+        try:
+            self.ports.registry.write(self.grant, registry)
+        except RefusedError as problem:
+            self._not_written(problem)
+            self._waits = True
+            former = stored or Registry(jobs={}, zone_data=registry.zone_data, fingerprint="")
+            try:
+                self.ports.registry.write(self.grant, replace(former, fingerprint=unfinished(self._code)))
+            except StoreError as again:
+                self._not_written(again)
+        except StoreError as problem:
+            self._not_written(problem)
+
+    def _not_written(self, problem: StoreError) -> None:
+        self.ports.telemetry.warn(
+            "registry.not_written", problem=str(problem), jobs_deployed=len(self.catalog.jobs)
+        )
 
     def _read_registry(self) -> tuple[Registry | None, bool]:
         """The registry, and whether it may be written: that of a later release is left alone."""
