@@ -23,12 +23,15 @@ from cronce_tools.story.verdict import JobVerdict, judge
 from cronce_tools.story.world import STORY_JOBS, World, at
 
 START = at(30, "08:44")
+PLAIN_WIDTH = 110
+"""Columns of the ledger where there is no terminal to ask."""
 STATUSES = (RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.SKIPPED)
 
 
 def main() -> int:
     """Play all scenes. Returns the exit status."""
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True, width=width)
     began = time.perf_counter()
     jobs.__path__.append(str(STORY_JOBS))  # the story's own jobs, beside those in functions/jobs
     console.print("[bold]cronce[/]: the deployed handlers on a virtual clock, AWS in memory.")

@@ -11,6 +11,7 @@ from cronce_tools.story.scene import Figure, promised, shown
 from cronce_tools.story.world import MINUTE, World, at
 
 MENU_SENDS = 1000
+GRACE = 15 * MINUTE
 FIRST, SECOND = "first scheduler", "second scheduler"
 
 
@@ -129,13 +130,18 @@ def _outage_figures(world: World, before: int) -> list[Figure]:
     }
     notices = world.stack.notices[before:]
     naming = [when for when, _, body in notices if "inventory-sync" in body and "16:00" in body]
+    told = min(naming, default=None)
     silent, missed = alarms.get("SchedulerSilentAlarm"), alarms.get("JobsMissedAlarm")
     return [
         shown("alarm SchedulerSilent", _clock(silent), kept=silent is not None and silent < due + 5 * MINUTE),
         shown(
-            "notice that names inventory-sync and 16:00", _clock(min(naming, default=None)), kept=bool(naming)
+            "notice that names inventory-sync and 16:00",
+            _clock(told),
+            kept=told is not None and told <= due + GRACE + 3 * MINUTE,
         ),
-        shown("alarm JobsMissed", _clock(missed), kept=missed is not None and missed < due + 20 * MINUTE),
+        shown(
+            "alarm JobsMissed", _clock(missed), kept=missed is not None and missed <= due + GRACE + 5 * MINUTE
+        ),
         promised("notices during the outage", len(notices), 1),
     ]
 

@@ -149,7 +149,7 @@ class World:
 
     def alarm_states(self, *names: str) -> list[str]:
         """The present states of alarms of the template."""
-        return [self._states.get(name, "not judged") for name in names]
+        return [str(self._states.get(name, "not judged")) for name in names]
 
     def _watch_outbox(self, call: Call) -> None:
         key = outbox_key(call)
