@@ -16,10 +16,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cronce.core import moves
-from cronce.core.changes import check_transition
+from cronce.core.changes import SlotsChange, check_transition
 from cronce.core.claim import CLAIM_TTL, TRUST_MARGIN, Invocation, claim_end, is_expired
+from cronce.core.errors import RefusedError
 from cronce.core.moves import Failure
-from cronce.core.records import INLINE_LIMIT, RunRecord, RunRef
+from cronce.core.records import INLINE_LIMIT, RunRecord, RunRef, Slots
 from cronce.core.run import Dispatch, DueKind, Notice, Reason, RunStatus, Trigger
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -262,6 +263,11 @@ def test_a_lost_worker_costs_an_attempt_and_the_last_one_fails_the_run() -> None
     assert "2026-01-05 12:01:00Z" in waiting.error
     failed = moves.lost(running(attempt=3), NOW + 2 * MINUTE, MINUTE, KEPT)
     assert (failed.status, failed.reason) == (RunStatus.FAILED, Reason.LOST)
+
+
+def test_a_change_of_slots_that_changes_nothing_is_none() -> None:
+    with pytest.raises(RefusedError, match="leaves them as they were"):
+        SlotsChange(before=Slots(queued=1), after=Slots(queued=1))
 
 
 def test_p45_a_claim_that_reached_the_timeout_ends_the_run() -> None:

@@ -20,6 +20,7 @@ from cronce.core.run import Dispatch, Reason, RunStatus, Trigger
 from cronce.core.slots import RunPolicy
 from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
+from cronce.engine.sweep import SweepReport
 from tests.scenarios.run_world import HOUR, NAME, NOON, RETENTION, SECOND, World, kill
 
 
@@ -191,6 +192,16 @@ def test_a_queue_whose_wakeup_got_lost_is_woken_by_the_sweep(world: World) -> No
     assert world.slots().held != frozenset()
     world.minutes(11)
     assert world.run(second).status is RunStatus.SUCCEEDED
+
+
+def test_a_queue_left_over_by_a_job_that_has_no_slots_any_more_is_woken_by_the_sweep(world: World) -> None:
+    world.declare(lambda run: None, concurrency=None)
+    refs = [world.plan_queued(NOON + number * HOUR) for number in range(2)]
+    world.set_slots(Slots(queued=1))  # one less than there are
+    world.clock.advance(timedelta(minutes=10))
+    assert world.sweep() == SweepReport(woken=2)
+    assert {world.run(ref).status for ref in refs} == {RunStatus.PENDING}
+    assert world.slots() == Slots()
 
 
 def test_an_on_time_run_under_queue_waits_until_ten_wait_already(world: World) -> None:

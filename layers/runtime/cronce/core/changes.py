@@ -37,10 +37,17 @@ class Guard(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SlotsChange:
-    """A compare-and-set of a job's slots: written only if they are still what was read."""
+    """A compare-and-set of a job's slots: written only if they are still what was read.
+
+    A change that changes nothing is none: the store refuses it, with all of its transaction.
+    """
 
     before: Slots
     after: Slots
+
+    def __post_init__(self) -> None:
+        if self.before == self.after:
+            raise RefusedError(f"a change of slots that leaves them as they were: {self.before}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -133,11 +133,12 @@ class Claims:
                 return None
             first = self.ledger.first_queued(run.ref.job) or run
             keeps = held if policy.concurrency is None else {*held, first.ref.id}
+            after = slots.handed_over(state.slots, keeps)
             change = RunChange(
                 before=first,
                 after=moves.woken(first, now, state.grace),
                 guard=Guard.SEEN,
-                slots=SlotsChange(before=state.slots, after=slots.handed_over(state.slots, keeps)),
+                slots=SlotsChange(before=state.slots, after=after) if after != state.slots else None,
             )
             if self.ledger.apply(change) is Applied.DONE:
                 return first
