@@ -164,5 +164,4 @@ def test_every_function_knows_its_stack_tables_and_retention(stack: Stack, funct
     assert environment["CRONCE_RUNS_TABLE"] == {"Ref": "RunsTable"}
     assert environment["CRONCE_STEPS_TABLE"] == {"Ref": "StepsTable"}
     assert environment["CRONCE_RETENTION_DAYS"] == {"Ref": "RetentionDays"}
-    assert environment["POWERTOOLS_METRICS_NAMESPACE"] == "cronce"
     assert environment["POWERTOOLS_SERVICE_NAME"] == function.removesuffix("Function").lower()

@@ -218,7 +218,6 @@ def _environment() -> Iterator[None]:
             "CRONCE_STEPS_TABLE": TABLES["StepsTable"],
             "CRONCE_EXECUTOR": EXECUTOR,
             "OUTBOX_TABLE": TABLES["OutboxTable"],
-            "POWERTOOLS_METRICS_NAMESPACE": "cronce",
             "POWERTOOLS_SERVICE_NAME": "local",
         }
     )

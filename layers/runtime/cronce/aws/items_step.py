@@ -23,10 +23,9 @@ from cronce.aws.attributes import (
     unreadable,
 )
 from cronce.aws.keys import SHAPED, attempt_key, step_key
+from cronce.core.moves import EXPIRY
 from cronce.core.records import AttemptRecord, RunRef, StepRecord
 
-LONGEST_RUN = timedelta(days=30)
-"""A run that is not final by then is ended."""
 OUTLIVES = timedelta(days=30)
 """Steps outlive their run: a run that is there always finds all of its steps."""
 FINISHED: Attribute = {"S": "DONE"}
@@ -103,7 +102,7 @@ def read_attempt(item: Mapping[str, Any]) -> AttemptRecord:
 
 def _forget_at(written_at: datetime, retention: timedelta) -> Attribute:
     """Later than the run's own, however long the run still takes."""
-    return EPOCH.attribute(written_at + LONGEST_RUN + retention + OUTLIVES)
+    return EPOCH.attribute(written_at + EXPIRY + retention + OUTLIVES)
 
 
 def _read_ref(item: Mapping[str, Any]) -> RunRef:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
 
-EVERY_MINUTE = (1 << 60) - 1
 EVERY_HOUR = (1 << 24) - 1
 EVERY_DAY = (1 << 32) - 2
 EVERY_MONTH = (1 << 13) - 2
