@@ -46,7 +46,8 @@ def test_two_runs_cannot_share_a_key() -> None:
     [
         (run_item(replace(RUN, status=RunStatus.PENDING), 1), "pending"),
         (run_item(RUN, 1), "running"),
-        (run_item(replace(RUN, status=RunStatus.WAITING), 1), "waiting"),
+        (run_item(replace(RUN, status=RunStatus.WAITING, reason=Reason.BACKOFF), 1), "waiting"),
+        (run_item(replace(RUN, status=RunStatus.WAITING, reason=Reason.QUEUED), 1), "queued"),
         (run_item(replace(RUN, status=RunStatus.FAILED, notice=Notice.PENDING), 1), "notice"),
         (run_item(replace(RUN, status=RunStatus.FAILED, notice=Notice.TOLD), 1), None),
         (run_item(replace(RUN, status=RunStatus.SUCCEEDED, notice=None, due_at=None), 1), None),

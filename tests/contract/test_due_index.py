@@ -57,7 +57,8 @@ def due(
         (job_state(), DueKind.JOB),
         (pending(ref(0)), DueKind.PENDING),
         (running(ref(0)), DueKind.RUNNING),
-        (queued(ref(0)), DueKind.WAITING),
+        (queued(ref(0), reason=Reason.BACKOFF), DueKind.WAITING),
+        (queued(ref(0)), DueKind.QUEUED),
         (failed(ref(0)), DueKind.NOTICE),
     ],
     ids=lambda value: value.value if isinstance(value, DueKind) else type(value).__name__,
@@ -134,7 +135,7 @@ def test_i21_each_kind_has_its_own_bound(backend: Backend, clock: ManualClock) -
 
     assert len(due(backend, clock, DueKind.PENDING, limit=5)) == 5
     assert [line.run for line in due(backend, clock, DueKind.RUNNING, limit=5)] == [ref(50)]
-    assert [line.run for line in due(backend, clock, DueKind.WAITING, limit=5)] == [ref(51)]
+    assert [line.run for line in due(backend, clock, DueKind.QUEUED, limit=5)] == [ref(51)]
 
 
 def test_a_change_moves_the_line(backend: Backend, clock: ManualClock) -> None:
@@ -161,7 +162,7 @@ def test_planning_moves_the_jobs_line_and_adds_one_for_each_run(backend: Backend
 
     assert [line.due_at for line in due(backend, clock, DueKind.JOB)] == [planned.after.due_at]
     assert [line.run for line in due(backend, clock, DueKind.PENDING)] == [ref(1)]
-    assert [line.run for line in due(backend, clock, DueKind.WAITING)] == [ref(2)]
+    assert [line.run for line in due(backend, clock, DueKind.QUEUED)] == [ref(2)]
     assert len(due(backend, clock, DueKind.NOTICE)) == 1
 
 

@@ -249,11 +249,11 @@ def test_a_run_of_any_trigger_is_swept_and_its_expectation_left_as_it_is(world: 
     assert (run.trigger, run.expect_by, run.dispatch) == (Trigger.MANUAL, None, Dispatch.SWEEP)
 
 
-def test_a_sweep_of_nothing_is_three_reads(world: World) -> None:
+def test_a_sweep_of_nothing_is_four_reads(world: World) -> None:
     calls: list[str] = []
     world.store.on_call(lambda call, when: calls.append(call) if when == "before" else None)
     assert world.sweep() == SweepReport()
-    assert calls.count("index.due") == 3
+    assert calls.count("index.due") == 4
     assert set(calls) == {"index.due", "runs.get_many"}
 
 

@@ -3,17 +3,18 @@
 Invariants:
 - every PENDING run is dispatched, with or without the stream, ever more rarely;
 - the sweep's own writes dispatch nothing a second time;
-- ten thousand pending runs delay nothing else.
+- ten thousand pending runs delay nothing else, nor do thousands of queued ones.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from cronce.core.records import RunRef
+from cronce.core.records import RunRef, Slots
 from cronce.core.retry import Retry
 from cronce.core.run import Dispatch, Reason, RunStatus
 from cronce.engine.metrics import DISPATCH_FAILURES
@@ -149,3 +150,16 @@ def test_i21_ten_thousand_pending_runs_delay_no_lost_claim_no_wakeup_and_no_time
     assert report == SweepReport(lost=2, woken=1, dispatched=PER_KIND)
     assert [world.run(ref).reason for ref in (lost, late)] == [Reason.LOST, Reason.TIMEOUT]
     assert world.run(waits).status is RunStatus.PENDING
+
+
+def test_i21_five_thousand_queued_runs_of_one_job_delay_no_backoff_of_another(world: World) -> None:
+    world.declare(lambda run: None)
+    world.declare(lambda run: None, "other")
+    world.set_slots(Slots(held=frozenset({running(world).id})))
+    for number in range(1, 5_001):
+        world.plan_queued(NOON - number * SECOND, due_at=NOON)
+    waits: dict[str, Any] = {"status": RunStatus.WAITING, "reason": Reason.BACKOFF, "dispatch": None}
+    backoff = world.plan(NOON, "other", due_at=NOON + SECOND, **waits)
+    world.clock.advance(10 * SECOND)
+    assert world.sweep() == SweepReport(woken=1, looked_at=PER_KIND)
+    assert world.run(backoff).status is RunStatus.PENDING

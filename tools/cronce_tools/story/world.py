@@ -176,7 +176,7 @@ class World:
     def _earliest_due(self) -> datetime | None:
         dynamodb = boto3.client("dynamodb")
         found = []
-        for kind in ("job", "pending", "running", "waiting", "notice"):
+        for kind in ("job", "pending", "running", "waiting", "queued", "notice"):
             answer = dynamodb.query(
                 TableName="runs",
                 IndexName="due",

@@ -140,6 +140,8 @@ class RunRecord:
         """The partition of the `due` index that the record stands in; None = in none."""
         if self.notice is Notice.PENDING:
             return DueKind.NOTICE
+        if self.is_queued:
+            return DueKind.QUEUED
         return _DUE_KINDS.get(self.status)
 
     @property

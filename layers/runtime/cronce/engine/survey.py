@@ -33,6 +33,7 @@ RECENT_RUNS = 200
 RECENT = timedelta(days=1)
 """A run that has succeeded just now may have begun so long before the patience did."""
 
+# Queued runs are not among them: nobody expects one before it is woken, and there may be very many.
 _UNFINISHED = (DueKind.PENDING, DueKind.RUNNING, DueKind.WAITING)
 
 

@@ -4,10 +4,11 @@ Needs no leader: every write is conditional on what was judged, so two sweeps at
 index is a hint; each run is read before it is judged.
 
 * `running`: a live claim is looked at again when it ends; an expired one means a lost attempt.
-* `waiting`: what has waited long enough becomes PENDING; what is queued needs a free slot.
+* `waiting`: what has waited long enough becomes PENDING.
+* `queued`: the first of a queue becomes PENDING if a slot is free.
 * `pending`: an executor is asked for directly, not through the stream.
 
-In that order, each with its own bound, oldest first, so that ten thousand pending runs delay no lost claim.
+In that order, each with its own bound, oldest first, so that ten thousand pending or queued runs delay no lost claim.
 Whatever is looked at leaves the head of the index in the same write, items that cannot be read or written
 included, so nothing at the head hides what lies behind it.
 """
@@ -101,7 +102,12 @@ class Sweep:
             StoreError: the store did not answer.
         """
         one = _Pass(sweep=self, now=now, until=until)
-        for kind, look in ((DueKind.RUNNING, one.running), (DueKind.WAITING, one.waiting)):
+        looks = (
+            (DueKind.RUNNING, one.running),
+            (DueKind.WAITING, one.waiting),
+            (DueKind.QUEUED, one.queued),
+        )
+        for kind, look in looks:
             for entry, run in one.due(kind):
                 one.guarded(entry, partial(look, run))
         one.pending()
@@ -167,14 +173,20 @@ class _Pass:
             self._look_again(run, over)
 
     def waiting(self, run: RunRecord) -> None:
-        """WAITING: has it waited long enough?"""
+        """WAITING for its next attempt: has it waited long enough?"""
         end = self._end_of(run)
         if end is not None:
             self._move(run, end, "ended")
-        elif run.is_queued:
-            self._queued(run)
         else:
             self._move(run, moves.to_dispatch(run, self.now), "woken")
+
+    def queued(self, run: RunRecord) -> None:
+        """WAITING for a slot: is one free?"""
+        end = self._end_of(run)
+        if end is not None:
+            self._move(run, end, "ended")
+        else:
+            self._wake_first(run)
 
     def pending(self) -> None:
         """PENDING: ask for executors, then look again after a while, and after a longer while."""
@@ -207,7 +219,7 @@ class _Pass:
             return moves.expired(run, self.now, retention)
         return moves.cancelled(run, self.now, retention) if run.cancel_requested else None
 
-    def _queued(self, run: RunRecord) -> None:
+    def _wake_first(self, run: RunRecord) -> None:
         """Wake the first of the queue if a slot is free; slots that were full just now are full."""
         job = run.ref.job
         woken = None if job in self.full else self.sweep.claims.wake(run, self.policy(run), self.now)
