@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 
@@ -132,8 +133,10 @@ def test_p13_a_tick_that_dies_is_made_up_for_by_the_next(
 
     world = after_an_outage()
     die_at(world.store, number, when, error)
-    with pytest.raises(error):
+    goes_on = CALLS[number] == "registry.write" and error is StoreError  # planning does not need it
+    with nullcontext() if goes_on else pytest.raises(error):
         world.tick()
+    assert world.heartbeat == int(goes_on)
     world.store.on_call(None)
     assert_whole(world)
     assert [report.end for report in world.ticks(3)] == 3 * [TickEnd.COMPLETED]
