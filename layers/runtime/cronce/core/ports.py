@@ -257,5 +257,9 @@ class Telemetry(Protocol):
         ...
 
     def count(self, metric: str, value: float = 1) -> None:
-        """Add to a metric of this invocation."""
+        """Add to a metric of this invocation; its sum is published when the invocation ends."""
+        ...
+
+    def flush(self) -> None:
+        """Publish now what was counted: it is known, and the invocation may not come to its end."""
         ...

@@ -6,7 +6,7 @@ the same alert, and whatever it leaves undone the next patrol finds again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -42,11 +42,13 @@ class AlertDesk:
         log: where trouble goes.
         now: of the patrol.
         scheduler_is_alive: whether its alert can be closed.
+        has_time: whether another notice may be begun.
         alerts: by scope, as far as this patrol looked at them.
         recorded: scopes whose findings are safely written.
         opened: scopes of the alerts that this patrol opened.
         closed: scopes of those that it closed.
         told: ids of the notices that it published.
+        untold: scopes of the alerts whose notice waits for the next patrol, for want of time.
     """
 
     store: AlertStore
@@ -58,11 +60,13 @@ class AlertDesk:
     log: PatrolLog
     now: datetime
     scheduler_is_alive: bool
+    has_time: Callable[[], bool]
     alerts: dict[str, Alert] = field(default_factory=dict)
     recorded: set[str] = field(default_factory=set)
     opened: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
 
     def decide(self, findings: Mapping[str, Sequence[Finding]], standing: Mapping[str, Alert]) -> None:
         """Open, grow and close alerts.
@@ -87,11 +91,15 @@ class AlertDesk:
                 self._write_decision(before, after)
 
     def tell(self) -> None:
-        """Publish the notices that are owed."""
+        """Publish the notices that are owed, as long as there is time. The next patrol owes the rest."""
         for scope, alert in list(self.alerts.items()):
-            if alerting.may_send(alert, self.now):
-                with self.log.part(f"notice of {scope}"):
-                    self._publish(alert)
+            if not alerting.may_send(alert, self.now):
+                continue
+            if not self.has_time():
+                self.untold.append(scope)
+                continue
+            with self.log.part(f"notice of {scope}"):
+                self._publish(alert)
 
     def _write_decision(self, before: Alert | None, after: Alert) -> None:
         self.alerts[after.scope] = after

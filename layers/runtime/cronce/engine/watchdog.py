@@ -10,15 +10,22 @@ A patrol that dies before 1 leaves the ends pending; before 2, an alert that owe
 `sending_until` that passes before the next patrol; before 3, ends that the alert knows already. Two patrols
 at once write the alert under one `rev`: one of them is refused and leaves the rest to the other.
 
-The gauges are published by every patrol, 0 when fine. One that could not look at everything does not claim
-that all is well: it publishes no gauge of 0 and no heartbeat, and the alarm on the heartbeat says so.
+The gauges are published by every patrol, 0 when fine, and as soon as they are known, between 1 and 2: telling
+takes as long as the topic takes to answer. One that could not look at everything does not claim that all is
+well: it publishes no gauge of 0 and no heartbeat, and the alarm on the heartbeat says so.
+
+Time. Looking and deciding is not cut short: half of it would be taken for all. 2 and 3 end at `until`; what
+is left then is owed and still in the index, so the next patrol does it. Such a patrol is a complete one, and
+sends its heartbeat, if it judged everything: the trouble is on the gauges, and thousands of notices at once
+must not raise the alarm that nobody is looking. One that is killed before it has judged sends none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
 from cronce.core import alerting, health
 from cronce.core.alerts import SCHEDULER, Alert, Trouble
@@ -38,6 +45,7 @@ from cronce.core.ports import (
     StoreClock,
     Telemetry,
 )
+from cronce.core.records import RunRecord
 from cronce.core.run import DueKind
 from cronce.engine.alert_desk import AlertDesk
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
@@ -47,6 +55,9 @@ from cronce.engine.sweep import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
 
 MISSED = (Trouble.MISSED, Trouble.LATE, Trouble.CATCH_UP_LIMIT, Trouble.OVERLAP)
 """Troubles of the gauge `JobsMissed`."""
+PATROL_MARGIN = timedelta(seconds=15)
+"""So long before its invocation ends a patrol begins nothing more. A notice is one call of the topic and a
+few of the store; in the worst case each of them takes seconds to fail."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,12 +80,14 @@ class PatrolReport:
     """What a patrol found and did.
 
     Attributes:
-        complete: it looked at everything.
+        complete: it looked at everything, and nothing went wrong.
         missed: open alerts with a missed or skipped time.
         failed: open alerts with a failed run.
+        in_time: it told and marked everything that it had to.
         opened: scopes of the alerts it opened, for the first time or again.
         closed: scopes of those it closed.
         told: ids of the notices it published.
+        untold: scopes of the alerts whose notice is left to the next patrol.
         unreadable: items that could not be understood.
         problems: parts that could not be done.
     """
@@ -82,9 +95,11 @@ class PatrolReport:
     complete: bool
     missed: int
     failed: int
+    in_time: bool = True
     opened: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -99,11 +114,14 @@ class Watchdog:
     def __init__(self, ports: WatchdogPorts) -> None:
         self._ports = ports
 
-    def patrol(self) -> PatrolReport:
+    def patrol(self, until: datetime | None = None) -> PatrolReport:
         """Look at everything once, and tell what must be told.
 
         One bad record, or one part that cannot be done, does not keep the rest from being done; the report
         says so.
+
+        Args:
+            until: begin no notice after this, by this host's clock; None = there is no hurry.
         """
         log = PatrolLog(telemetry=self._ports.telemetry)
         lease: Lease | None = None
@@ -112,18 +130,19 @@ class Watchdog:
         now = agreed_now(self._ports.clock.now(), self._ports.store_clock.skew())
         if now is None:
             log.failed("clock", f"it differs from the store's by {self._ports.store_clock.skew()}")
-            return self._published(log, None)
+            return self._reported(log, None, self._gauges(log, None))
         ports = self._ports
         reads = Surveyor(jobs=ports.jobs, runs=ports.runs, index=ports.index, log=log, now=now)
         standing, spoiled = self._standing(reads)
         watch = _watch(lease, standing.get(SCHEDULER), now)
         survey = reads.survey(lambda job: _known_to(standing, job, watch))
-        desk = self._desk(log, now, watch)
+        desk = self._desk(log, now, watch, lambda: until is None or ports.clock.now() < until)
         findings = _by_scope(survey, standing, watch, now)
         desk.decide({scope: found for scope, found in findings.items() if scope not in spoiled}, standing)
+        gauges = self._gauges(log, desk, len(spoiled))
         desk.tell()
-        self._finish(survey, desk)
-        return self._published(log, desk, len(spoiled))
+        in_time = self._finish(survey, desk) and not desk.untold
+        return self._reported(log, desk, gauges, in_time)
 
     def _standing(self, reads: Surveyor) -> tuple[dict[str, Alert], set[str]]:
         """The alerts that are open or owe a notice, and the scopes of those that cannot be understood."""
@@ -142,7 +161,9 @@ class Watchdog:
                 standing |= {scope: alert} if alert else {}
         return standing, spoiled
 
-    def _desk(self, log: PatrolLog, now: datetime, watch: SchedulerWatch) -> AlertDesk:
+    def _desk(
+        self, log: PatrolLog, now: datetime, watch: SchedulerWatch, has_time: Callable[[], bool]
+    ) -> AlertDesk:
         return AlertDesk(
             store=self._ports.alerts,
             jobs=self._ports.jobs,
@@ -153,22 +174,31 @@ class Watchdog:
             log=log,
             now=now,
             scheduler_is_alive=watch.alive,
+            has_time=has_time,
         )
 
-    def _finish(self, survey: Survey, desk: AlertDesk) -> None:
-        """Take out of the index what is part of an alert by now, or need not be."""
-        runs, log, now = self._ports.runs, desk.log, desk.now
-        for job, lines in survey.ends.items():
-            with log.part(f"told ends of job {job}"):
-                for line in lines if job in desk.recorded else []:
-                    self._mark(line, now)
-        with log.part("ends that need not be told"):
-            for line in survey.quiet:
-                self._mark(line, now)
-            for run, until in survey.put_off:
-                runs.apply(RunChange(before=run, after=replace(run, due_at=until), guard=Guard.SEEN))
-            for line in survey.newer:
-                runs.set_aside(line, now + NEWER_AGAIN)
+    def _finish(self, survey: Survey, desk: AlertDesk) -> bool:
+        """Take out of the index what is part of an alert by now, or need not be; returns whether all was."""
+        runs, now = self._ports.runs, desk.now
+
+        def put_off(run: RunRecord, until: datetime) -> None:
+            runs.apply(RunChange(before=run, after=replace(run, due_at=until), guard=Guard.SEEN))
+
+        parts: list[tuple[str, list[Callable[[], object]]]] = [
+            (f"told ends of job {job}", [partial(self._mark, line, now) for line in lines])
+            for job, lines in survey.ends.items()
+            if job in desk.recorded
+        ]
+        rest: list[Callable[[], object]] = [partial(self._mark, line, now) for line in survey.quiet]
+        rest += [partial(put_off, run, until) for run, until in survey.put_off]
+        rest += [partial(runs.set_aside, line, now + NEWER_AGAIN) for line in survey.newer]
+        for what, writes in [*parts, ("ends that need not be told", rest)]:
+            with desk.log.part(what):
+                for write in writes:
+                    if not desk.has_time():
+                        return False
+                    write()
+        return True
 
     def _mark(self, line: DueEntry, now: datetime) -> None:
         """Mark an end as told. One that cannot be understood steps aside, for as long as it is old."""
@@ -176,28 +206,39 @@ class Watchdog:
             age = now - line.run.scheduled_at if line.run else ASIDE_AT_MOST
             self._ports.runs.set_aside(line, now + min(max(age, ASIDE_AT_LEAST), ASIDE_AT_MOST))
 
-    def _published(self, log: PatrolLog, desk: AlertDesk | None, spoiled: int = 0) -> PatrolReport:
-        """Publish gauges and heartbeat. An open alert that cannot be understood counts for both gauges."""
+    def _gauges(self, log: PatrolLog, desk: AlertDesk | None, spoiled: int = 0) -> tuple[int, int]:
+        """Publish the gauges. An open alert that cannot be understood counts for both."""
         alerts = [alert for alert in desk.alerts.values() if alert.is_open] if desk else []
         missed = spoiled + sum(alerting.lists_any(alert, *MISSED) for alert in alerts)
         failed = spoiled + sum(alerting.lists_any(alert, Trouble.FAILED) for alert in alerts)
+        telemetry = self._ports.telemetry
+        for metric, gauge in ((JOBS_MISSED, missed), (JOBS_FAILED, failed)):
+            if gauge or not log.problems:
+                telemetry.count(metric, gauge)
+        telemetry.flush()
+        return missed, failed
+
+    def _reported(
+        self, log: PatrolLog, desk: AlertDesk | None, gauges: tuple[int, int], in_time: bool = True
+    ) -> PatrolReport:
+        """The report, as a line, and the heartbeat."""
         report = PatrolReport(
             complete=not log.problems,
-            missed=missed,
-            failed=failed,
+            missed=gauges[0],
+            failed=gauges[1],
+            in_time=in_time,
             opened=tuple(desk.opened) if desk else (),
             closed=tuple(desk.closed) if desk else (),
             told=tuple(desk.told) if desk else (),
+            untold=tuple(desk.untold) if desk else (),
             unreadable=tuple(log.unreadable),
             problems=tuple(log.problems),
         )
         telemetry = self._ports.telemetry
-        for metric, gauge in ((JOBS_MISSED, missed), (JOBS_FAILED, failed)):
-            if report.complete or gauge:
-                telemetry.count(metric, gauge)
         if report.complete:
             telemetry.count(PATROL_COMPLETED)
-        telemetry.event("patrol.completed" if report.complete else "patrol.incomplete", **asdict(report))
+        say = telemetry.event if report.in_time else telemetry.warn
+        say("patrol.completed" if report.complete else "patrol.incomplete", **asdict(report))
         return report
 
 

@@ -93,12 +93,14 @@ class RecordingTelemetry:
     Attributes:
         events: every line, in order.
         metrics: sum by metric name; a metric that was counted as 0 is present with 0.
+        flushed: the metrics as they were at the latest `flush`.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.events: list[LoggedEvent] = []
         self.metrics: dict[str, float] = {}
+        self.flushed: dict[str, float] = {}
 
     def event(self, name: str, **fields: object) -> None:
         """Remember a line."""
@@ -112,6 +114,11 @@ class RecordingTelemetry:
         """Add to a metric."""
         with self._lock:
             self.metrics[metric] = self.metrics.get(metric, 0) + value
+
+    def flush(self) -> None:
+        """Remember what is published from now on, whatever happens."""
+        with self._lock:
+            self.flushed = dict(self.metrics)
 
     def named(self, name: str) -> list[LoggedEvent]:
         """The lines of one event name."""
