@@ -177,6 +177,23 @@ def test_an_own_stop_request_is_withdrawn_when_that_is_the_change(backend: Backe
     assert not stored(backend, RUN).cancel_requested
 
 
+@pytest.mark.parametrize("status", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED])
+def test_a_stop_request_that_the_worker_never_saw_ends_with_the_run(
+    backend: Backend, status: RunStatus
+) -> None:
+    claimed = running(RUN)
+    backend.place(claimed)
+    asked = RunChange(before=claimed, after=replace(claimed, cancel_requested=True), guard=Guard.SEEN)
+    assert backend.runs.apply(asked) is Applied.DONE
+
+    reason = {RunStatus.FAILED: Reason.ERROR, RunStatus.CANCELLED: Reason.OPERATOR}.get(status)
+    ended = replace(finish_of(claimed).after, status=status, reason=reason)
+    assert backend.runs.apply(RunChange(before=claimed, after=ended, guard=Guard.LIVE)) is Applied.DONE
+
+    assert stored(backend, RUN) == replace(ended, rev=4)
+    assert not stored(backend, RUN).cancel_requested
+
+
 def test_a_finished_attempt_is_kept_with_the_change(backend: Backend) -> None:
     backend.place(running(RUN))
     change = replace(finish_of(running(RUN)), attempt=attempt(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
@@ -94,6 +95,7 @@ def _run_write(change: RunChange, table: str) -> Write:
     if change.guard is Guard.SEEN:
         return _seen_write(table, change.before, change.after)
     key, changes = run_key(change.before.ref), _changes(change.before, change.after)
+    changes = replace(changes, remove=tuple(sorted({*changes.remove, *change.removed})))
     return update(table, key, changes, LIVE, live_values(change.before))
 
 

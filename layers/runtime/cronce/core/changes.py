@@ -61,6 +61,8 @@ class RunChange:
         slots: the job's slots, if the move takes or frees one, queues or unqueues.
         woken: a queued run that is handed the slot: its record as judged, and after.
         attempt: a finished attempt to keep.
+
+    Only `removed` is written although it does not differ.
     """
 
     before: RunRecord | None
@@ -74,6 +76,16 @@ class RunChange:
         check_transition(self.before, self.after)
         if self.woken is not None:
             check_transition(*self.woken)
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """Fields that the write clears whatever `before` says of them.
+
+        A request to cancel may arrive after the worker last saw its record. It is answered by any end, and
+        must not cancel the run when an operator brings it back.
+        """
+        answered = self.after.status.is_final and not self.after.cancel_requested
+        return frozenset({"cancel_requested"}) if answered else frozenset()
 
     def wrote(self, stored: RunRecord | None) -> bool:
         """Whether the stored record is this very change, written before although the reply was lost.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from typing import Any
 
 from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import Guard, RunChange
@@ -151,7 +152,9 @@ class MemoryRunStore:
         if stored is None or change.before is None:
             self._table.put(run_key(change.after.ref), replace(change.after, rev=1))
         else:
-            self._table.put(run_key(change.after.ref), merged(stored, change.before, change.after))
+            written = merged(stored, change.before, change.after)
+            cleared: dict[str, Any] = {name: getattr(change.after, name) for name in change.removed}
+            self._table.put(run_key(change.after.ref), replace(written, **cleared))
         self._mark(change.before, change.after)
         if change.woken:
             before, after = change.woken
