@@ -8,10 +8,13 @@
 
 from __future__ import annotations
 
-import ast
+import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,17 +81,29 @@ def test_every_make_command_and_every_file_that_a_page_names_exists(page: Path) 
     assert [link for link in sorted(links) if link and not (page.parent / link).exists()] == []
 
 
-def test_every_python_example_of_the_readme_is_valid() -> None:
-    examples = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(examples) >= 2
-    for example in examples:
-        ast.parse(example)
+def examples() -> dict[str, str]:
+    """The README's Python examples that name a file, by that file."""
+    found = re.findall(r"```python\n# (\S+\.py)\n(.*?)```", README, re.DOTALL)
+    return {name: f"{body.strip()}\n" for name, body in found}
 
 
-def test_the_readmes_first_job_runs_as_it_stands() -> None:
-    example = next(text for text in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "hello" in text)
-    declared: dict[str, object] = {}
-    exec(example, declared)  # noqa: S102 - the example is ours, and this is its test
-    hello = declared["hello"]
-    assert isinstance(hello, job_module.Job)
-    assert hello.schedule.describe() == "every 5 minutes"
+def test_the_examples_of_the_readme_pass_the_checks_that_a_fork_must_pass() -> None:
+    assert len(examples()) == 2
+    for name, body in examples().items():
+        command = [sys.executable, "-m", "ruff", "check", "--stdin-filename", name, "-"]
+        checked = subprocess.run(command, cwd=ROOT, input=body, capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stdout
+
+
+def test_the_readmes_first_job_runs_as_its_own_test_says(tmp_path: Path) -> None:
+    jobs = importlib.import_module("jobs")
+    (tmp_path / "hello.py").write_text(examples()["functions/jobs/hello.py"])
+    test: dict[str, Any] = {}
+    exec(examples()["tests/jobs/test_hello.py"], test)  # noqa: S102 - the example is ours; this is its test
+    before = list(jobs.__path__)
+    jobs.__path__[:] = [str(tmp_path)]
+    try:
+        test["test_hello_runs_every_five_minutes"]()
+    finally:
+        jobs.__path__[:] = before
+        sys.modules.pop("jobs.hello", None)

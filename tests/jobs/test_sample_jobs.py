@@ -17,8 +17,7 @@ from typing import Any
 import boto3
 import pytest
 
-from cronce_tools.local.stack import LocalStack, local_stack
-from cronce_tools.story.world import event
+from cronce_tools.local.stack import LocalStack, event, local_stack
 
 SIX_IN_NEW_YORK = datetime(2026, 10, 30, 10, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -97,14 +97,22 @@ def test_only_the_executor_has_one_more_policy_and_it_is_the_jobs_own(stack: Sta
     }
 
 
+def of_samples(stack: Stack) -> list[dict[str, Any]]:
+    """The statements of the sample jobs; what a fork adds for its own jobs is not judged here."""
+    statements = stack.properties("JobsPolicy")["PolicyDocument"]["Statement"]
+    return [statement for statement in statements if statement.get("Sid") == "Outbox"]
+
+
+def has_samples(stack: Stack) -> bool:
+    return "OutboxTable" in stack.template["Resources"]
+
+
 def test_the_sample_jobs_may_do_exactly_what_they_do(stack: Stack) -> None:
-    policy = stack.properties("JobsPolicy")["PolicyDocument"]
-    assert grants(policy["Statement"]) == EXPECTED_OF_JOBS
+    assert grants(of_samples(stack)) == (EXPECTED_OF_JOBS if has_samples(stack) else {})
 
 
 def all_statements(stack: Stack) -> list[dict[str, Any]]:
-    jobs: list[dict[str, Any]] = stack.properties("JobsPolicy")["PolicyDocument"]["Statement"]
-    return [*jobs, *(statement for role in EXPECTED for statement in stack.statements(role))]
+    return [*of_samples(stack), *(statement for role in EXPECTED for statement in stack.statements(role))]
 
 
 def test_no_wildcard_but_those_that_aws_forces(stack: Stack) -> None:
@@ -122,7 +130,7 @@ def test_no_wildcard_but_those_that_aws_forces(stack: Stack) -> None:
 def test_a_resource_is_named_to_those_who_may_use_it_and_to_nobody_else(stack: Stack, variable: str) -> None:
     told = {role_of(function) for function in FUNCTIONS if variable in stack.environment(function)}
     allowed = {role for role, expected in EXPECTED.items() if TELLS[variable] in expected}
-    if TELLS[variable] in EXPECTED_OF_JOBS:
+    if TELLS[variable] in EXPECTED_OF_JOBS and has_samples(stack):
         allowed.add("ExecutorRole")
     assert told == allowed
     values = {
@@ -130,14 +138,14 @@ def test_a_resource_is_named_to_those_who_may_use_it_and_to_nobody_else(stack: S
         for function in FUNCTIONS
         if role_of(function) in told
     }
-    assert values == {TELLS[variable]}
+    assert values == ({TELLS[variable]} if allowed else set())
 
 
 def test_what_people_edit_lies_in_their_section() -> None:
     source = (ROOT / "template.yaml").read_text()
     start, end = source.index("# Your jobs: edit here."), source.index("# From here on: the machinery.")
     section = source[start:end]
-    for name in ("JobsPolicy", "ExecutorFunction", "OutboxTable"):
+    for name in ("JobsPolicy", "ExecutorFunction"):
         assert f"\n  {name}:\n" in section
     assert "\n  ExecutorRole:\n" not in section
 

@@ -1,5 +1,9 @@
 """The deployed system in one process: template's tables, real handlers, what AWS does in between.
 
+    with local_stack(datetime(2026, 3, 1, 11, 58, tzinfo=UTC)) as stack:
+        stack.play(minutes=8)
+        assert [run.status for run in stack.runs("hello")] == ["SUCCEEDED", "SUCCEEDED"]
+
 The handlers are the very ones that Lambda calls. What is not real: the clock (it moves when told to), the
 network, and processes (a killed one only loses its calls, see `cloud`).
 """
@@ -14,7 +18,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +27,9 @@ import boto3
 from typing_extensions import override
 
 from cronce import bootstrap
+from cronce.aws.dynamodb import make_client
+from cronce.aws.store import DynamoStore
+from cronce.core.records import RunRecord
 from cronce.testing import ManualClock
 from cronce_tools.local.alarms import Alarm, Metrics, alarms
 from cronce_tools.local.cloud import Cloud, ProcessKilled
@@ -35,6 +43,14 @@ TABLES = {"RunsTable": "runs", "StepsTable": "steps", "OutboxTable": "outbox"}
 EXECUTOR = f"arn:aws:lambda:{REGION}:123456789012:function:executor:live"
 TIMEOUTS = {"scheduler": 45, "dispatcher": 30, "executor": 900, "watchdog": 45}
 """Seconds, as the template's defaults; a test compares them."""
+MINUTE = timedelta(minutes=1)
+AFTER_THE_MINUTE = timedelta(seconds=4)
+"""EventBridge delivers some seconds after the full minute."""
+EVENTS = FUNCTIONS.parent / "events"
+RETENTION = timedelta(days=400)
+FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+MANY = 10_000
+"""More runs than a test makes."""
 ROUNDS = 1000
 """Bound of deliveries in one minute: a loop between functions would otherwise never end."""
 
@@ -126,7 +142,8 @@ class LocalStack:
         """Make the template's tables, and a queue that hears what the topic says."""
         dynamodb, sns, sqs = boto3.client("dynamodb"), boto3.client("sns"), boto3.client("sqs")
         for logical_id, name in TABLES.items():
-            dynamodb.create_table(**self.template.table(logical_id, name))
+            if logical_id in self.template.resources:  # the sample jobs' table goes when they go
+                dynamodb.create_table(**self.template.table(logical_id, name))
         self.topic = sns.create_topic(Name="notices")["TopicArn"]
         self.probe = sqs.create_queue(QueueName="probe")["QueueUrl"]
         attributes = sqs.get_queue_attributes(QueueUrl=self.probe, AttributeNames=["QueueArn"])["Attributes"]
@@ -152,6 +169,35 @@ class LocalStack:
                 return handler(dict(event), context)
             except ProcessKilled:
                 return None
+
+    def play(self, minutes: int = 1) -> None:
+        """Let so many minutes pass: in each a tick, all runs that are due, a patrol.
+
+        Args:
+            minutes: full minutes from now on.
+        """
+        for _ in range(minutes):
+            minute = self.clock.now().replace(second=0, microsecond=0) + MINUTE
+            self.clock.set(minute + AFTER_THE_MINUTE)
+            self.invoke("scheduler", event("scheduler"))
+            self.settle()
+            self.invoke("watchdog", event("watchdog"))
+            self.hear()
+
+    @cached_property
+    def store(self) -> DynamoStore:
+        """The ledger, read through the adapters that the functions use."""
+        return DynamoStore(
+            make_client(),
+            runs_table=TABLES["RunsTable"],
+            steps_table=TABLES["StepsTable"],
+            clock=self.clock,
+            retention=RETENTION,
+        )
+
+    def runs(self, job: str) -> list[RunRecord]:
+        """The runs of a job so far, oldest first."""
+        return sorted(self.store.runs.runs(job, FIRST, self.clock.now(), MANY), key=lambda run: run.ref)
 
     def settle(self) -> None:
         """Deliver the stream and the asynchronous invocations until nothing is left."""
@@ -183,6 +229,12 @@ class LocalStack:
     def alarms(self) -> list[Alarm]:
         """The template's alarms on cronce's own metrics."""
         return alarms(self.template)
+
+
+def event(name: str) -> dict[str, Any]:
+    """A sample event of `events/`."""
+    body: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    return body
 
 
 @contextmanager

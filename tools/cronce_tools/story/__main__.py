@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-import jobs
 from cronce.core.run import RunStatus
 from cronce.engine.registry import discover
 from cronce_tools.local.stack import local_stack
+from cronce_tools.story.cast import MissingSampleError, cast
 from cronce_tools.story.records import NoRecordError
 from cronce_tools.story.scene import Figure, Scene
 from cronce_tools.story.scenes import SCENES
 from cronce_tools.story.verdict import JobVerdict, judge
-from cronce_tools.story.world import STORY_JOBS, World, at
+from cronce_tools.story.world import World, at
 
 START = at(30, "08:44")
 PLAIN_WIDTH = 110
@@ -33,10 +33,9 @@ def main() -> int:
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True, width=width)
     began = time.perf_counter()
-    jobs.__path__.append(str(STORY_JOBS))  # the story's own jobs, beside those in functions/jobs
     console.print("[bold]cronce[/]: the deployed handlers on a virtual clock, AWS in memory.")
     console.print("Every figure is counted in the tables.\n")
-    with local_stack(START) as stack, console.status("") as status:
+    with cast(), local_stack(START) as stack, console.status("") as status:
         world = World(stack, status.update)
         broken = sum(_play(console, world, number, scene) for number, scene in enumerate(SCENES, 1))
         declared = [found.job for found in discover("jobs").jobs.values()]
@@ -79,4 +78,7 @@ def _ledger(verdicts: list[JobVerdict]) -> Table:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except MissingSampleError as missing:
+        sys.exit(str(missing))

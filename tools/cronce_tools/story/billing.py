@@ -13,10 +13,11 @@ from typing import Any
 
 from cronce.core.run import RunStatus
 from cronce_tools.local.cloud import Call
+from cronce_tools.local.stack import MINUTE
 from cronce_tools.story.lone_run import run_alone
 from cronce_tools.story.records import run_at
 from cronce_tools.story.scene import Figure, promised, shown
-from cronce_tools.story.world import MINUTE, World, at
+from cronce_tools.story.world import World, at
 
 DUE = at(1, "07:30", month=11)
 COPIES = ("copy 1", "copy 2", "copy 3")

@@ -21,7 +21,7 @@ def run_at(world: World, job: str, scheduled_at: datetime) -> RunRecord:
     Raises:
         NoRecordError: there is none.
     """
-    run = world.store.runs.get(RunRef(job, scheduled_at))
+    run = world.stack.store.runs.get(RunRef(job, scheduled_at))
     if run is None:
         raise NoRecordError(f"{job} has no record for {scheduled_at:%Y-%m-%d %H:%M}Z")
     return run
@@ -29,20 +29,20 @@ def run_at(world: World, job: str, scheduled_at: datetime) -> RunRecord:
 
 def runs_between(world: World, job: str, start: datetime, end: datetime) -> list[RunRecord]:
     """Records of a job with start <= scheduled_at <= end, oldest first."""
-    return sorted(world.store.runs.runs(job, start, end, MANY), key=lambda run: run.ref)
+    return sorted(world.stack.store.runs.runs(job, start, end, MANY), key=lambda run: run.ref)
 
 
 def gaps_of(world: World, job: str) -> list[Gap]:
     """Gaps of a job, oldest first."""
-    return world.store.runs.gaps(job)
+    return world.stack.store.runs.gaps(job)
 
 
 def attempts_kept(world: World, run: RunRecord) -> int:
     """How many attempts of a run have a record: the earlier ones beside it, the last one in it."""
-    return len(world.store.steps.attempts(run.ref)) + (run.attempt > 0)
+    return len(world.stack.store.steps.attempts(run.ref)) + (run.attempt > 0)
 
 
 def lease_token(world: World) -> int:
     """The fencing token of the last lease."""
-    lease = world.store.lease.read()
+    lease = world.stack.store.lease.read()
     return lease.fencing_token if lease else 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cronce_tools.local.cloud import Call
+from cronce_tools.local.stack import MINUTE
 from cronce_tools.story.records import attempts_kept, run_at, runs_between
 from cronce_tools.story.scene import Figure, promised, shown
-from cronce_tools.story.world import MINUTE, World, at, outbox_key
+from cronce_tools.story.world import World, at, outbox_key
 
 MENU_SENDS = 1000
 KILLED_AFTER = 600

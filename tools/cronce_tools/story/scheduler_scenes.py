@@ -6,9 +6,10 @@ from datetime import timedelta
 from functools import partial
 
 from cronce_tools.local.cloud import Call
+from cronce_tools.local.stack import MINUTE
 from cronce_tools.story.records import lease_token, run_at, runs_between
 from cronce_tools.story.scene import Figure, promised, shown
-from cronce_tools.story.world import MINUTE, World, at
+from cronce_tools.story.world import World, at
 
 MENU_SENDS = 1000
 GRACE = 15 * MINUTE

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import boto3
 
-from cronce.aws.dynamodb import make_client
-from cronce.aws.store import DynamoStore
 from cronce_tools.local.cloud import Call, Hook
-from cronce_tools.local.stack import FUNCTIONS, TABLES, LocalStack
+from cronce_tools.local.stack import AFTER_THE_MINUTE, MINUTE, TABLES, LocalStack, event
 
-EVENTS = FUNCTIONS.parent / "events"
-MINUTE = timedelta(minutes=1)
-AFTER_THE_MINUTE = timedelta(seconds=4)
-"""EventBridge delivers some seconds after the full minute."""
 LONGEST_QUIET = timedelta(hours=6)
 """At least so often a minute is played although nothing is due."""
 ALARM_WINDOW = timedelta(minutes=6)
 """Heartbeat alarms are judged once so many minutes were played without a break."""
-RETENTION = timedelta(days=400)
 FAR = "9999"
 
 Say = Callable[[str], None]
@@ -51,7 +42,6 @@ class World:
         alarm_changes: when an alarm changed its state: time, alarm, state.
         scheduler_up: whether ticks are delivered.
         ticks: deliveries of the scheduler's rule so far.
-        store: the ledger, read through the adapters that the functions use.
     """
 
     stack: LocalStack
@@ -60,19 +50,11 @@ class World:
     alarm_changes: list[tuple[datetime, str, str]] = field(default_factory=list)
     scheduler_up: bool = True
     ticks: int = 0
-    store: DynamoStore = field(init=False)
     _states: dict[str, str] = field(default_factory=dict)
     _unbroken_since: datetime | None = None
     _last: datetime | None = None
 
     def __post_init__(self) -> None:
-        self.store = DynamoStore(
-            make_client(),
-            runs_table=TABLES["RunsTable"],
-            steps_table=TABLES["StepsTable"],
-            clock=self.stack.clock,
-            retention=RETENTION,
-        )
         self.stack.cloud.hooks.append(self._watch_outbox)
 
     @property
@@ -204,16 +186,7 @@ def outbox_key(call: Call) -> str | None:
     return str(key["S"] if isinstance(key, dict) else key)
 
 
-def event(name: str) -> dict[str, Any]:
-    """A sample event of `events/`."""
-    body: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
-    return body
-
-
 def at(day: int, time: str, month: int = 10) -> datetime:
     """An instant of autumn 2026, UTC."""
     hour, minute = map(int, time.split(":"))
     return datetime(2026, month, day, hour, minute, tzinfo=UTC)
-
-
-STORY_JOBS = Path(__file__).resolve().parent / "jobs"
