@@ -9,13 +9,13 @@ Invariants:
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from cronce.core.job import Job, job
-from cronce.core.judgement import FullSlots, too_late, with_full_slots
+from cronce.core.judgement import LOOKED_AT, FullSlots, too_late, with_full_slots
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus, Trigger
 from cronce.core.schedule import Cron
@@ -62,6 +62,26 @@ def test_latest_is_superseded_by_a_time_that_is_accounted_for() -> None:
     late = NOON + 2 * HOUR
     assert too_late(run(), latest, NOON + HOUR, late) is Reason.SUPERSEDED
     assert too_late(run(), latest, NOON + HOUR - SECOND, late) is None
+
+
+def test_latest_is_not_superseded_by_times_that_the_calendar_excludes() -> None:
+    weekdays = declared(exclude=lambda day: day.weekday() >= 5)
+    friday = run(ref=RunRef("menu", datetime(2026, 1, 9, 23, tzinfo=UTC)))
+    saturday, monday = datetime(2026, 1, 10, tzinfo=UTC), datetime(2026, 1, 12, tzinfo=UTC)
+    assert too_late(friday, weekdays, saturday, saturday + 20 * MINUTE) is None
+    assert too_late(friday, weekdays, monday - SECOND, monday) is None
+    assert too_late(friday, weekdays, monday, monday + MINUTE) is Reason.SUPERSEDED
+
+
+def test_no_more_than_a_thousand_later_times_are_looked_at() -> None:
+    asked: list[date] = []
+
+    def never(day: date) -> bool:
+        asked.append(day)
+        return True
+
+    assert too_late(run(), declared(exclude=never), NOON + 5000 * HOUR, NOON + 5000 * HOUR) is None
+    assert len(asked) == LOOKED_AT
 
 
 def test_all_runs_however_late_up_to_max_lateness() -> None:

@@ -8,7 +8,9 @@ Invariants:
 
 from __future__ import annotations
 
-from datetime import timedelta
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -131,3 +133,39 @@ def test_a_backlog_does_not_escape_latest(world: World) -> None:
     world.deliver()
     assert [world.run(ref).reason for ref in refs] == [Reason.SUPERSEDED, Reason.SUPERSEDED, None]
     assert done == [refs[2].id]
+
+
+def weekend(day: date) -> bool:
+    return day.weekday() >= 5
+
+
+def test_the_last_run_before_an_excluded_weekend_is_not_superseded_by_it(world: World) -> None:
+    done: list[str] = []
+    friday, saturday = datetime(2026, 1, 9, 23, tzinfo=UTC), datetime(2026, 1, 10, tzinfo=UTC)
+    world.clock.set(friday)
+    world.declare(lambda run: done.append(run.id), exclude=weekend, planned_to=saturday)
+    ref = world.plan(friday)
+    world.clock.set(saturday + 20 * MINUTE)
+    assert world.execute(ref).outcome is Outcome.SUCCEEDED
+    assert done == [ref.id]
+
+
+def never_answers(day: date) -> bool:
+    while True:
+        pass
+
+
+def breaks(day: date) -> bool:
+    sys.exit("no calendar today")
+
+
+@pytest.mark.parametrize("calendar", [never_answers, breaks])
+def test_a_calendar_that_fails_at_the_claim_supersedes_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, calendar: Callable[[date], bool]
+) -> None:
+    monkeypatch.setattr("cronce.engine.claims.CALENDAR_LIMIT", 0.1)
+    world.declare(lambda run: None, exclude=calendar, planned_to=NOON + 60 * MINUTE)
+    ref = world.plan()
+    world.clock.advance(80 * MINUTE)
+    assert world.execute(ref).outcome is Outcome.SUCCEEDED
+    assert len(world.telemetry.named("calendar.failed")) == 1

@@ -6,7 +6,8 @@ scheduled run that never had a claim and that no operator touched: what has begu
 person asked for is done.
 
 A backlog must not escape `catch_up=latest`: the run is superseded when the schedule names a later time
-that is already accounted for (`planned_to`), for that one will run in its place.
+that is already accounted for (`planned_to`), for that one will run in its place. A time that the job's
+calendar excludes runs in nobody's place.
 
 Neither judges before a run is later than `LATE_START`. A tick that crashes, or a stream that stands still
 and leaves the work to the sweep, makes runs of an every-minute job a few minutes late; dropping those
@@ -28,6 +29,10 @@ ON_TIME = timedelta(seconds=150)
 """A run born at most so long after its time is on time: a tick a minute, of which one may be missed."""
 
 
+LOOKED_AT = 1000
+"""Later times that are looked at; where all of them are excluded the run may start, it is the newest."""
+
+
 class FullSlots(StrEnum):
     """What becomes of a run that finds its job's slots full."""
 
@@ -45,6 +50,8 @@ def is_first_claim(run: RunRecord) -> bool:
 def too_late(run: RunRecord, job: Job, planned_to: datetime, now: datetime) -> Reason | None:
     """Why a run must not start any more: LATE or SUPERSEDED; None = it may start.
 
+    May call the author's calendar, so it may raise anything, and take any time.
+
     Args:
         run: PENDING.
         job: its code.
@@ -61,9 +68,20 @@ def too_late(run: RunRecord, job: Job, planned_to: datetime, now: datetime) -> R
     if job.catch_up is CatchUp.SKIP:
         return Reason.LATE
     if job.catch_up is CatchUp.LATEST:
-        later = job.schedule.next_after(run.ref.scheduled_at)
-        return Reason.SUPERSEDED if later is not None and later <= planned_to else None
+        return Reason.SUPERSEDED if _has_successor(run, job, planned_to) else None
     return None
+
+
+def _has_successor(run: RunRecord, job: Job, planned_to: datetime) -> bool:
+    """Whether a later time that is accounted for was not excluded."""
+    later = job.schedule.next_after(run.ref.scheduled_at)
+    for _ in range(LOOKED_AT):
+        if later is None or later > planned_to:
+            return False
+        if not job.is_excluded(later):
+            return True
+        later = job.schedule.next_after(later)
+    return False
 
 
 def with_full_slots(run: RunRecord, job: Job, waiting: int, now: datetime) -> FullSlots:

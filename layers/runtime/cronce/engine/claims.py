@@ -35,6 +35,10 @@ from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import RunPolicy
 from cronce.engine.ledger import Ledger
 from cronce.engine.slot_holders import holders
+from cronce.engine.time_limit import TimeLimitExceeded, time_limit
+
+CALENDAR_LIMIT = 2.0
+"""Seconds that a job's calendar may take at a claim; the planner gives it as much."""
 
 
 class Entry(StrEnum):
@@ -188,8 +192,24 @@ class Claims:
             return moves.cancelled(run, now, retention)
         if run.executed >= run.timeout:
             return moves.timed_out(run, now, retention)
-        reason = judgement.too_late(run, candidate.job, planned_to, now)
+        reason = self._too_late(candidate, planned_to, now)
         return moves.skipped(run, reason, now, retention) if reason else None
+
+    def _too_late(self, candidate: Candidate, planned_to: datetime, now: datetime) -> Reason | None:
+        """Why the run must not start any more. A calendar that does not answer supersedes nothing."""
+        run, job = candidate.run, candidate.job
+        what = f"the calendar of job {job.name}"
+        try:
+            with time_limit(CALENDAR_LIMIT, what):
+                return judgement.too_late(run, job, planned_to, now)
+        except TimeLimitExceeded as error:
+            if error.what != what:  # somebody's limit around this one
+                raise
+            problem = str(error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's calendar
+            problem = f"{type(error).__name__}: {error}"
+        self.ledger.telemetry.warn("calendar.failed", run=run.ref.id, problem=problem)
+        return None
 
     def _start(self, candidate: Candidate, token: int, now: datetime) -> RunChange:
         run = candidate.run

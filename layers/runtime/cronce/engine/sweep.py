@@ -8,9 +8,9 @@ index is a hint; each run is read before it is judged.
 * `queued`: the first of a queue becomes PENDING if a slot is free.
 * `pending`: an executor is asked for directly, not through the stream.
 
-In that order, each with its own bound, oldest first, so that ten thousand pending or queued runs delay no lost claim.
-Whatever is looked at leaves the head of the index in the same write, items that cannot be read or written
-included, so nothing at the head hides what lies behind it.
+In that order, each with its own bound, oldest first, so that ten thousand pending or queued runs delay no
+lost claim. Whatever is looked at leaves the head of the index in the same write, items that cannot be read
+or written included, so nothing at the head hides what lies behind it.
 """
 
 from __future__ import annotations
