@@ -95,7 +95,7 @@ def test_a_change_that_met_another_is_not_a_lost_race(store: DynamoBackend, name
     answer = CALLS[name].make(store)
 
     if isinstance(answer, CommitOutcome):
-        assert answer == CommitOutcome(problem="conflict: TransactionConflict")
+        assert answer == CommitOutcome(problem="conflict: TransactionConflict", passes=True)
     else:
         assert answer is Applied.CONFLICT
     assert CALLS[name].twice is not None
@@ -134,6 +134,7 @@ def test_a_transaction_that_is_refused_for_good_is_an_error_or_a_problem(
         CALLS["runs.apply: claim"].make(store)
     outcome = CALLS["plans.commit"].make(store)
     assert outcome.problem is not None
+    assert not outcome.passes
     assert code in outcome.problem
 
 

@@ -212,12 +212,15 @@ def test_transactions_in_conflict_are_tried_again_at_once(conflicts: int) -> Non
     assert len(world.clock.pauses) == conflicts - 1  # the first is met by all of them at once
 
 
-def test_a_job_in_conflict_for_ever_is_left_for_the_next_tick() -> None:
+def test_a_job_in_conflict_for_a_moment_waits_for_the_next_tick_and_is_not_held() -> None:
     world = planned_once(GOOD[0])
     world.clock.set(SIX)
     with world.during("lease.take", "after", lambda: world.store.conflict(TRIES)):
         report = world.tick()
-    assert report.unplanned == ("good-00",)
+    assert (report.unplanned, report.stale) == ((), {"good-00"})
+    assert (world.held, world.heartbeat) == (0, 1)
+    assert world.telemetry.warnings == []
+    assert [line.fields["job"] for line in world.telemetry.named("job.in_conflict")] == ["good-00"]
     assert len(world.clock.pauses) == TRIES - 1
 
     world.ticks(1)

@@ -22,6 +22,7 @@ from cronce.core.jobstate import Registry
 from cronce.core.lease import Grant
 from cronce.core.ports import RegistryStore
 from cronce.core.schedule import Cron
+from cronce.engine.plan_writer import TRIES
 from cronce.engine.reconciliation import INCOMPLETE, fingerprint, unfinished
 from cronce.engine.scheduler import TickEnd
 from cronce.testing import job_key
@@ -121,6 +122,16 @@ def test_a_job_that_moved_meanwhile_is_tried_by_the_next_tick(world: World) -> N
     world.deploy(DAILY, HALF_PAST)
     with world.during("plans.commit", "before", lambda: world.change("hourly", resumed_at=MORNING)):
         world.ticks(1)
+    assert registry_of(world).fingerprint == INCOMPLETE
+
+    assert [report.reconciled for report in world.ticks(2)] == [True, False]
+    assert world.job("hourly").schedule == Cron("30 * * * *").spec()
+
+
+def test_a_job_in_conflict_is_tried_by_the_next_tick(world: World) -> None:
+    world.deploy(DAILY, HALF_PAST)
+    with world.during("jobs.get_many", "after", lambda: world.store.conflict(TRIES)):
+        assert world.ticks(1)[0].stale == {"hourly"}
     assert registry_of(world).fingerprint == INCOMPLETE
 
     assert [report.reconciled for report in world.ticks(2)] == [True, False]

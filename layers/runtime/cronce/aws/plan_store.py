@@ -129,7 +129,9 @@ def _outcome(actions: Sequence[_Action], settlement: Settlement) -> CommitOutcom
         return CommitOutcome(stale=jobs)
     if runs:
         return CommitOutcome(runs=runs)
-    return CommitOutcome(gaps=gaps) if gaps else CommitOutcome(problem=f"conflict: {settlement.detail}")
+    if gaps:
+        return CommitOutcome(gaps=gaps)
+    return CommitOutcome(problem=f"conflict: {settlement.detail}", passes=True)
 
 
 def _is_written(action: _Action, answer: Answer) -> bool:

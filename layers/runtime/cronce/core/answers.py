@@ -22,7 +22,8 @@ class JobReads:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitOutcome:
-    """What became of one transaction of windows. Exactly one of the fields is set when it was not done.
+    """What became of one transaction of windows. Exactly one of the other fields is set when it was not done
+    (`passes` goes with a problem).
 
     Attributes:
         done: it was written.
@@ -31,6 +32,7 @@ class CommitOutcome:
         runs: run records that exist already: drop them and send the rest again.
         gaps: gaps that exist already (job, first, reason), likewise.
         problem: any other refusal (conflict, invalid item, too large): send each job alone.
+        passes: the problem is a conflict with another transaction: later there is none.
     """
 
     done: bool = False
@@ -39,6 +41,7 @@ class CommitOutcome:
     runs: frozenset[RunRef] = frozenset()
     gaps: frozenset[tuple[str, datetime, GapReason]] = frozenset()
     problem: str | None = None
+    passes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

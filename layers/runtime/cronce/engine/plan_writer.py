@@ -7,7 +7,9 @@ A refusal costs the job that caused it, and nobody else:
 * a record exists (backfilled, or the table was restored): it stays as it is, the rest of the window is sent
   again;
 * anything else (a conflict, a record that the store does not take): each job goes alone. Alone it is tried
-  `TRIES` times, since a conflict passes; then it is reported and left for the next tick.
+  `TRIES` times, since a conflict passes; then it is left for the next tick. A conflict of a few tenths of a
+  second is nothing that anybody must see to (one that never ends makes the job overdue, and the watchdog
+  says so); a record that is not taken is reported.
 
 Every answer makes the work smaller, so it ends.
 """
@@ -40,7 +42,7 @@ class Written:
     Attributes:
         done: the windows as they were written.
         duplicates: records that existed already.
-        stale: jobs that wait for the next tick because they had moved.
+        stale: jobs that wait for the next tick because they had moved, or were in conflict at every try.
         refused: job -> why the store does not take its window.
         lease_lost: the lease is somebody else's; nothing further was tried.
     """
@@ -87,6 +89,9 @@ class PlanWriter:
                 batches.extendleft(packed(self._less(batch, outcome)))
             elif len(batch) > 1:
                 batches.extendleft([window] for window in batch)
+            elif outcome.passes:
+                self.written.stale.add(batch[0].after.name)
+                self._telemetry.event("job.in_conflict", job=batch[0].after.name, problem=outcome.problem)
             else:
                 self._refuse(batch[0], outcome.problem)
 

@@ -83,7 +83,7 @@ class TickReport:
         runs: run records that were written.
         gaps: gaps that were written.
         duplicates: records that existed already.
-        stale: jobs that moved meanwhile and wait for the next tick.
+        stale: jobs that moved or were in conflict and wait for the next tick.
         unplanned: jobs that could not be planned; the log says why.
     """
 
@@ -171,7 +171,8 @@ class Scheduler:
     def _tell(self, report: TickReport, grant: Grant) -> None:
         telemetry = self.planning.telemetry
         for module, problem in self.catalog.problems.items():
-            telemetry.warn("module.unusable", module=module, problem=problem)
+            trace = self.catalog.tracebacks.get(module)
+            telemetry.warn("module.unusable", module=module, problem=problem, traceback=trace)
         say = telemetry.event if report.end is TickEnd.COMPLETED else telemetry.warn
         say(
             f"tick.{report.end.value}",

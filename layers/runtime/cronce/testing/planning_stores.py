@@ -166,7 +166,8 @@ class MemoryPlanStore:
     def _problem(self, windows: Sequence[JobWindow]) -> CommitOutcome | None:
         """What the store refuses before it looks at any condition."""
         if self._table.in_conflict():
-            return CommitOutcome(problem="conflict: another transaction is under way on one of the items")
+            problem = "conflict: another transaction is under way on one of the items"
+            return CommitOutcome(problem=problem, passes=True)
         actions = 1 + sum(window.actions for window in windows)
         if actions > TRANSACTION_LIMIT:
             return CommitOutcome(problem=f"{actions} actions; a transaction takes {TRANSACTION_LIMIT}")
