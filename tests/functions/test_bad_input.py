@@ -8,11 +8,12 @@ Invariants:
 from __future__ import annotations
 
 import json
+import zoneinfo
 from typing import Any
 
 import pytest
 
-from cronce.core.errors import EventError, SettingsError
+from cronce.core.errors import DefinitionError, EventError, SettingsError
 from cronce.engine import registry
 from tests.functions.deployed import DUE, MINUTE, Context, Deployed, handler, sample
 
@@ -28,6 +29,19 @@ VARIABLES = {
 
 
 # --- environment ---
+
+
+@pytest.mark.parametrize("function", ["scheduler", "executor"])
+def test_p68_zones_of_the_machine_are_refused_by_whoever_evaluates_a_schedule(
+    stack: Deployed, function: str
+) -> None:
+    zoneinfo.reset_tzpath(["/usr/share/zoneinfo"])
+    try:
+        with pytest.raises(DefinitionError, match="PYTHONTZPATH"):
+            stack.call(function, sample(function))
+    finally:
+        zoneinfo.reset_tzpath([])
+    stack.call(function, sample(function))
 
 
 @pytest.mark.parametrize(
@@ -170,6 +184,22 @@ def test_a_record_without_a_number_cannot_be_reported_and_is_in_the_log(
     assert len(stack.events("record.malformed")) == 1
 
 
+def test_p75_a_sequence_number_that_is_no_number_does_not_fail_the_batch(stack: Deployed) -> None:
+    for name in ("bread", "menu"):
+        stack.job(name)
+    stack.tick()
+    stack.tick(DUE)
+    first, second = stack.stream_event()["Records"]
+    odd, bad = spoiled(second, "no image"), spoiled(second, "no status")
+    odd["dynamodb"]["SequenceNumber"] = "not-a-number"
+
+    answer = stack.call("dispatcher", {"Records": [first, odd, bad]})
+
+    reported = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
+    assert reported == {"not-a-number", second["dynamodb"]["SequenceNumber"]}
+    assert len(stack.cloud.invocations) == 1
+
+
 def test_a_run_behind_a_malformed_record_is_started_by_the_sweep(stack: Deployed) -> None:
     stack.job("menu")
     stack.tick()
@@ -245,6 +275,8 @@ def test_i1_i7_a_broken_module_is_named_its_jobs_are_held_and_the_others_run(
     (line,) = stack.events("module.unusable")
     assert line["module_"] == "jobs.menu"
     assert problem in line["problem"]
+    assert "(jobs/menu.py:" in line["problem"]
+    assert line["traceback"].startswith("Traceback (most recent call last):")
     assert stack.values("JobsHeld")[-1] == 1
     assert stack.run(MENU) == {}
 

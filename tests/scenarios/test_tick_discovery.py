@@ -104,12 +104,60 @@ def test_i7_a_module_that_does_not_import_is_a_problem_of_its_own(
     assert problems["bad"].startswith(problem)
 
 
+PLACES = {
+    "its own line": ("\n\nx = {}['key']\n", "KeyError: 'key'", "bad.py:3"),
+    "no Python": ("x = 1\ndef broken(:\n", "SyntaxError: invalid syntax", "bad.py:2"),
+    "another module of the author's": ("\nfrom . import shared\n", "ValueError: no rate", "shared.py:2"),
+    "a line that calls a library": ("import json\n\njson.loads('')\n", "JSONDecodeError: ", "bad.py:3"),
+    "a line that calls cronce": (PREAMBLE + "Cron('61 * * * *')\n", "DefinitionError: ", "bad.py:3"),
+    "no text": (
+        "class Mute(Exception):\n    def __str__(self): return 1 / 0\nraise Mute\n",
+        "Mute",
+        "bad.py:3",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", PLACES)
+def test_a_problem_ends_with_the_authors_line_and_its_traceback_is_beside_it(
+    package: Package, how: str
+) -> None:
+    text, problem, place = PLACES[how]
+    package.add("shared.py", "import sys\nif 'no rate': raise ValueError('no rate')\n")
+    package.add("bad.py", text)
+
+    catalog = discover(package.name)
+
+    said = catalog.problems[f"{package.name}.bad"]
+    assert said.startswith(problem)
+    assert said.endswith(f" ({package.name}/{place})")
+    trace = catalog.tracebacks[f"{package.name}.bad"]
+    assert trace.startswith("Traceback (most recent call last):\n")
+    assert problem.split(":")[0] in trace.splitlines()[-1]
+
+
+def test_a_traceback_goes_with_its_problem(package: Package, tmp_path: Path) -> None:
+    package.add("bad.py", f"open({str(tmp_path / 'later')!r}).close()\n" + declares("bad"))
+    assert discover(package.name).tracebacks.keys() == {f"{package.name}.bad"}
+
+    (tmp_path / "later").touch()
+
+    assert discover(package.name).tracebacks == {}
+
+
+def test_a_package_that_fails_itself_is_placed_too(package: Package) -> None:
+    package.add("__init__.py", "\nraise RuntimeError('closed')\n")
+
+    assert package.found() == ({}, {"": f"RuntimeError: closed ({package.name}/__init__.py:2)"})
+
+
 def test_a_package_below_that_does_not_import_hides_only_what_is_in_it(package: Package) -> None:
     package.add("billing/__init__.py", "raise RuntimeError('closed')\n")
     package.add("billing/invoices.py", declares("invoices"))
     package.add("fine.py", declares("fine"))
 
-    assert package.found() == ({"fine": "fine"}, {"billing": "RuntimeError: closed"})
+    place = f"({package.name}/billing/__init__.py:1)"
+    assert package.found() == ({"fine": "fine"}, {"billing": f"RuntimeError: closed {place}"})
 
 
 def test_a_module_that_was_broken_is_tried_again(package: Package, tmp_path: Path) -> None:
@@ -171,6 +219,7 @@ def test_i7_a_module_that_never_ends_its_import_is_a_problem_of_its_own(package:
     assert jobs == {"fine": "fine"}
     assert list(problems) == ["a_bad"]
     assert f"the import of {package.name}.a_bad took longer than" in problems["a_bad"]
+    assert f" ({package.name}/a_bad.py:" in problems["a_bad"]
     assert perf_counter() - began < 3
 
 

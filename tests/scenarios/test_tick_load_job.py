@@ -45,7 +45,7 @@ def test_a_module_that_does_not_import_says_why(package: Package) -> None:
     package.add("menu.py", "import a_library_that_is_not_there\n")
 
     assert loaded(package, "menu", "menu") == LoadProblem(
-        "ModuleNotFoundError: No module named 'a_library_that_is_not_there'"
+        f"ModuleNotFoundError: No module named 'a_library_that_is_not_there' ({package.name}/menu.py:1)"
     )
 
 

@@ -20,13 +20,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 
 from cronce.core.errors import DuplicateJobError
 from cronce.core.job import Job
+from cronce.engine.import_problem import ImportProblem, import_problem
 from cronce.engine.job_loader import LoadProblem
 from cronce.engine.time_limit import TimeLimitExceeded, time_limit
 
@@ -56,10 +57,12 @@ class Catalog:
         jobs: by name.
         problems: module -> why it, or a job of it, cannot be used. While there are any, a job that is not
             found may be one of those.
+        tracebacks: module -> what Python prints about its import, of those that do not import.
     """
 
     jobs: Mapping[str, Declared] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    tracebacks: Mapping[str, str] = field(default_factory=dict)
 
 
 def discover(package: str) -> Catalog:
@@ -69,9 +72,10 @@ def discover(package: str) -> Catalog:
         package: its name, importable; `jobs` in a deployment.
     """
     importlib.invalidate_caches()  # a module may have been added since this process began
-    search = _Search(perf_counter() + DISCOVERY_LIMIT)
-    search.run([package])
-    return _catalog(search.modules, search.problems)
+    search = _Search(package, perf_counter() + DISCOVERY_LIMIT)
+    search.run()
+    catalog = _catalog(search.modules, search.problems)
+    return replace(catalog, tracebacks=search.tracebacks)
 
 
 def load_job(package: str, module: str, name: str) -> Job | LoadProblem | None:
@@ -87,9 +91,9 @@ def load_job(package: str, module: str, name: str) -> Job | LoadProblem | None:
     """
     if module != package and not module.startswith(f"{package}."):
         return LoadProblem(f"{module!r} is not a module of the package {package!r}")
-    found, problem = _imported(module, DISCOVERY_LIMIT)
-    if found is None:
-        return None if _is_absent(module, problem) else LoadProblem(_described(problem))
+    found = _imported(module, DISCOVERY_LIMIT)
+    if not isinstance(found, ModuleType):
+        return None if _is_absent(module, found) else LoadProblem(import_problem(found, package).text)
     return next((job for job in _jobs_of(found) if job.name == name), None)
 
 
@@ -99,14 +103,16 @@ def load_job(package: str, module: str, name: str) -> Job | LoadProblem | None:
 class _Search:
     """Imports modules one by one until the time is over. Packages lead to more modules."""
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, package: str, deadline: float) -> None:
+        self._package = package
         self._deadline = deadline
         self.modules: list[ModuleType] = []
         self.problems: dict[str, str] = {}
+        self.tracebacks: dict[str, str] = {}
 
-    def run(self, names: Iterable[str]) -> None:
+    def run(self) -> None:
         """Two rounds: everybody's share first, then what was too slow."""
-        slow = self._round(list(names), most=MODULE_LIMIT)
+        slow = self._round([self._package], most=MODULE_LIMIT)
         self._round(slow, most=DISCOVERY_LIMIT)
 
     def _round(self, names: list[str], *, most: float) -> list[str]:
@@ -118,38 +124,36 @@ class _Search:
                 self.problems[name] = f"not imported: discovery took longer than {DISCOVERY_LIMIT:g} s in all"
                 continue
             share = max(LEAST_SHARE, left / (len(names) + 1))
-            module, problem = _imported(name, min(most, left, share))
-            if module is not None:
+            found = _imported(name, min(most, left, share))
+            if isinstance(found, ModuleType):
                 self.problems.pop(name, None)
-                self.modules.append(module)
-                names += _children(module)
-                continue
-            self.problems[name] = _described(problem)
-            if isinstance(problem, TimeLimitExceeded):
+                self.tracebacks.pop(name, None)
+                self.modules.append(found)
+                names += _children(found)
+            elif self._refused(name, import_problem(found, self._package)):
                 slow.append(name)
         return slow
 
+    def _refused(self, name: str, problem: ImportProblem) -> bool:
+        """Note why a module cannot be used. Returns whether it was only too slow."""
+        self.problems[name] = problem.text
+        self.tracebacks[name] = problem.traceback
+        return problem.is_slow
 
-def _imported(name: str, seconds: float) -> tuple[ModuleType | None, BaseException | None]:
+
+def _imported(name: str, seconds: float) -> ModuleType | BaseException:
     """The module, or what its import raised: that module's problem, whatever it is."""
     what = f"the import of {name}"
     try:
         with time_limit(seconds, what):
-            return importlib.import_module(name), None
+            return importlib.import_module(name)
     except BaseException as problem:
         if isinstance(problem, TimeLimitExceeded) and problem.what != what:
             raise  # somebody's limit around this one
-        return None, problem
+        return problem
 
 
-def _described(problem: BaseException | None) -> str:
-    text = str(problem)
-    if isinstance(problem, TimeLimitExceeded):
-        return text
-    return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
-
-
-def _is_absent(module: str, problem: BaseException | None) -> bool:
+def _is_absent(module: str, problem: BaseException) -> bool:
     """Whether there is no such module, as opposed to one that lacks something itself."""
     missing = problem.name if isinstance(problem, ModuleNotFoundError) else None
     return missing is not None and f"{module}.".startswith(f"{missing}.")
@@ -196,7 +200,7 @@ def _catalog(modules: Iterable[ModuleType], problems: dict[str, str]) -> Catalog
         homes = sorted({_home(job, where) for job, where in found.values()})
         error = DuplicateJobError(f"job {name!r} is declared in {' and in '.join(homes)}: rename one of them")
         for home in homes:
-            problems[home] = "; ".join(filter(None, [problems.get(home), _described(error)]))
+            problems[home] = "; ".join(filter(None, [problems.get(home), f"DuplicateJobError: {error}"]))
     return Catalog(jobs=jobs, problems=dict(sorted(problems.items())))
 
 
