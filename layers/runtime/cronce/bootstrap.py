@@ -179,6 +179,7 @@ class _Process:
     @cached_property
     def executor(self) -> Function[Executor]:
         settings = executor_settings()
+        check_zone_data()  # whether a run is still worth starting is asked of its schedule
         telemetry = _telemetry("executor", settings.stack)
         store = self._store(settings.store)
         ledger = self._ledger(store, telemetry, settings.store.retention)
@@ -254,6 +255,7 @@ def executor() -> Function[Executor]:
 
     Raises:
         SettingsError: an environment variable is missing or malformed.
+        DefinitionError: the zone data in use is not the one that ships.
     """
     return _process.executor
 
