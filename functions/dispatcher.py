@@ -1,7 +1,7 @@
 """The dispatcher's handler: starts an executor for each run that the stream says is due."""
 
 from cronce import bootstrap
-from cronce.aws.stream import read_batch
+from cronce.aws.stream import in_stream_order, read_batch
 from cronce.engine.metrics import DISPATCH_FAILURES
 
 Answer = dict[str, list[dict[str, str]]]
@@ -17,4 +17,4 @@ def handler(event: object, context: bootstrap.LambdaContext) -> Answer:
             function.telemetry.count(DISPATCH_FAILURES)
         failed = set(function.part.dispatch([(run.sequence_number, run.ref) for run in batch.runs]))
         failed |= {record.sequence_number for record in batch.malformed if record.sequence_number}
-        return {"batchItemFailures": [{"itemIdentifier": number} for number in sorted(failed, key=int)]}
+        return {"batchItemFailures": [{"itemIdentifier": number} for number in in_stream_order(failed)]}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cronce.aws.stream import MalformedRecord, StreamBatch, StreamedRun, read_batch
+from cronce.aws.stream import MalformedRecord, StreamBatch, StreamedRun, in_stream_order, read_batch
 from cronce.core.errors import EventError
 from cronce.core.records import RunRef
 
@@ -173,3 +173,17 @@ def test_an_event_that_is_no_stream_event_is_refused(other: object, says: str) -
 
 def test_an_empty_batch_is_empty() -> None:
     assert read_batch(event()) == StreamBatch()
+
+
+def test_sequence_numbers_are_put_in_the_order_of_numbers_and_what_is_none_fails_nothing() -> None:
+    numbers = ["1100000000017450000001", "99", "100", "0098", "not-a-number", ""]
+
+    ordered = in_stream_order(numbers)
+
+    assert sorted(ordered) == sorted(numbers)
+    assert [number for number in ordered if number.isdecimal()] == [
+        "0098",
+        "99",
+        "100",
+        "1100000000017450000001",
+    ]

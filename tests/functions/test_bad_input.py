@@ -32,7 +32,7 @@ VARIABLES = {
 
 
 @pytest.mark.parametrize("function", ["scheduler", "executor"])
-def test_p68_zones_of_the_machine_are_refused_by_whoever_evaluates_a_schedule(
+def test_p109_zones_of_the_machine_are_refused_by_whoever_evaluates_a_schedule(
     stack: Deployed, function: str
 ) -> None:
     zoneinfo.reset_tzpath(["/usr/share/zoneinfo"])

@@ -2,13 +2,15 @@
 
 The mapping's filter passes only runs that became PENDING with dispatch = stream. What it should not have
 passed (a filter that somebody edited) is left out here again, because the sweep's own writes must not
-dispatch a second time. A record that cannot be read is returned with the reason: sending it again would not
-help, so it is no failure of the batch, and the run behind it, if there is one, is started by the sweep.
+dispatch a second time. A record that cannot be read is returned with the reason and its sequence number: it
+is reported as a failure of its own, so that after a bounded number of tries the stream puts it into the
+failure queue, where a person finds it. The run behind it, if there is one, is started by the sweep. Only a
+record without a sequence number cannot be reported; it is in the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cronce.core.errors import EventError
@@ -70,6 +72,19 @@ def read_batch(event: object) -> StreamBatch:
             runs.append(run)
     ignored = len(records) - len(runs) - len(malformed)
     return StreamBatch(runs=tuple(runs), malformed=tuple(malformed), ignored=ignored)
+
+
+def in_stream_order(numbers: Iterable[str]) -> list[str]:
+    """Sequence numbers in the order of the stream: they are decimal numbers of any length.
+
+    They come from an event, so nothing is taken for granted: what is no number has a place all the same.
+    """
+
+    def size(number: str) -> tuple[int, str]:
+        digits = number.lstrip("0")
+        return len(digits), digits
+
+    return sorted(numbers, key=size)
 
 
 class _MalformedError(ValueError):
