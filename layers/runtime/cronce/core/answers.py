@@ -22,8 +22,9 @@ class JobReads:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitOutcome:
-    """What became of one transaction of windows. Exactly one of the other fields is set when it was not done
-    (`passes` goes with a problem).
+    """What became of one transaction of windows.
+
+    When it was not done, exactly one of the others is set; `passes` goes with a problem.
 
     Attributes:
         done: it was written.
