@@ -3,6 +3,7 @@
 * P103: each default in the README is the constant in the code.
 * P99: a job's schedule stands in its declaration only: the template has but the tick's and the patrol's.
 * P89: the local engine is asked with the account's own endpoint switched off, where that matters.
+* The page on metrics counts them, and the events that it names are written.
 * Every `make` command that is named exists, every link leads to a file, every Python example is valid.
 """
 
@@ -23,6 +24,8 @@ from cronce.core import job as job_module
 from cronce.core.job import job
 from cronce.core.retry import Retry
 from cronce.core.steps import RESULT_LIMIT
+from cronce.engine import metrics
+from cronce.engine.scheduler import TickEnd
 from cronce_tools.local.template import Template
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,3 +110,16 @@ def test_the_readmes_first_job_runs_as_its_own_test_says(tmp_path: Path) -> None
     finally:
         jobs.__path__[:] = before
         sys.modules.pop("jobs.hello", None)
+
+
+def test_the_page_on_metrics_counts_them_and_names_events_that_exist() -> None:
+    page = (ROOT / "docs/decisions/few-metrics.md").read_text()
+    names = [name for name, value in vars(metrics).items() if name.isupper() and isinstance(value, str)]
+    code = "".join(file.read_text() for file in (ROOT / "layers/runtime/cronce").rglob("*.py"))
+    events = re.findall(r"`([a-z]+\.[a-z_]+)`", page)
+
+    assert len(names) == 10
+    assert "There are ten" in page
+    assert len(events) >= 7
+    ends = {f"tick.{end.value}" for end in TickEnd}  # the name of this line is made of how the tick ended
+    assert [event for event in events if f'"{event}"' not in code and event not in ends] == []

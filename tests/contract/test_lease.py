@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta, timezone
 
+from cronce.core.jobstate import Registry
 from cronce.core.lease import BELIEF_MARGIN, LEASE_TTL, Grant
 from tests.contract.backends import Backend
-from tests.contract.makers import MINUTE, NOW, grant_of
+from tests.contract.makers import JOB, MINUTE, NOW, grant_of, window
 
 MOMENT = timedelta(milliseconds=1)
 
@@ -105,6 +106,33 @@ def test_p32_a_late_release_of_a_lease_taken_over_is_harmless(backend: Backend) 
     assert (lease.owner, lease.fencing_token) == ("b", new.fencing_token)
     assert lease.lease_until == NOW + MINUTE + LEASE_TTL
     assert lease.completed_at is None
+
+
+def test_p53_a_taker_that_paused_before_it_sent_loses_its_writes_to_the_next_holder(backend: Backend) -> None:
+    """Six seconds pass between `now` and the call, so the lease ends so much before its holder thinks."""
+    computed, sent = NOW, NOW + timedelta(seconds=6)
+    slow = grant_of(backend, "slow", computed)
+    taken = computed + LEASE_TTL + MOMENT
+    assert taken < sent + LEASE_TTL, "the slow one, who counts from when it was answered, still believes"
+    quick = grant_of(backend, "quick", taken)
+    registry = Registry(jobs={}, zone_data="2026f", fingerprint="of slow")
+
+    assert not backend.registry.write(slow, registry)
+    assert backend.plans.commit(slow, [window(None)]).lease_lost
+    assert not backend.lease.release(slow, sent + LEASE_TTL)
+
+    assert (slow.fencing_token, quick.fencing_token) == (1, 2)
+    assert (backend.registry.read(), backend.jobs.get(JOB)) == (None, None)
+    assert backend.plans.commit(quick, [window(None)]).done
+    assert backend.registry.write(quick, replace(registry, fingerprint="of quick"))
+
+
+def test_p53_a_taker_that_paused_is_refused_if_somebody_took_the_lease_meanwhile(backend: Backend) -> None:
+    grant_of(backend, "first", NOW)
+    computed = NOW + LEASE_TTL + MOMENT
+    grant_of(backend, "quick", computed + MOMENT)
+
+    assert backend.lease.take("slow", computed) is None
 
 
 def test_a_release_needs_the_owner_and_the_token(backend: Backend) -> None:

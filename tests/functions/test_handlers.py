@@ -147,6 +147,50 @@ def test_p74_i18_without_the_stream_a_run_is_started_by_the_sweep(stack: Deploye
     assert [answer["outcome"] for answer in stack.settle()] == ["succeeded"]
 
 
+WEEKLY = """
+from cronce import Cron, job
+DONE = []
+
+@job("report", schedule=Cron("0 10 * * 0"))
+def report(run):
+    run.step("work", DONE.append, run.id)
+"""
+
+
+def test_p17_a_weekly_job_whose_time_fell_into_an_outage_of_twenty_minutes_runs_after_it(
+    stack: Deployed,
+) -> None:
+    stack.job("report", WEEKLY)
+    stack.tick()
+
+    stack.tick(DUE + 20 * MINUTE)
+
+    assert [answer["outcome"] for answer in stack.settle()] == ["succeeded"]
+    run = stack.run("report@2026-03-08T10:00:00Z")
+    assert (run["status"], run["started_at"]) == ("SUCCEEDED", "2026-03-08T10:20:05.000Z")
+    stack.minutes(*range(21, 25))
+    assert stack.module("report").DONE == ["report@2026-03-08T10:00:00Z"]
+
+
+def test_p98_a_removed_job_leaves_no_series_no_alarm_and_no_notice(stack: Deployed) -> None:
+    stack.job("bread")
+    stack.job("menu")
+    stack.tick()
+    stack.minutes(0, 1)
+    (stack.folder / "menu.py").unlink()
+    stack.redeploy()
+
+    stack.minutes(2, 3, 60, 61, 62, 77, 78, 79)
+
+    assert stack.run("bread@2026-03-08T11:00:00Z")["status"] == "SUCCEEDED"
+    assert stack.run("menu@2026-03-08T11:00:00Z") == {}
+    assert [stack.values(gauge)[-6:] for gauge in ("JobsMissed", "JobsFailed", "JobsHeld")] == 3 * [6 * [0]]
+    published = [block["_aws"]["CloudWatchMetrics"] for block in stack.metrics]
+    assert {str(group["Dimensions"]) for (group,) in published} == {"[['stack']]"}
+    assert "menu" not in json.dumps(stack.metrics)
+    assert [subject for subject, _ in stack.heard() if "menu" in subject] == []
+
+
 # --- sample events ---
 
 
