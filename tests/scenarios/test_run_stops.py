@@ -3,10 +3,14 @@
 Invariants:
 - a stop signal is raised again at every later call, in `finally` blocks too, and swallowing it is no success;
 - what a step has done is recorded before its job stops;
-- a run never executes for longer than its timeout, over all attempts and slices.
+- a run never executes for longer than its timeout, over all attempts and slices: what goes on is interrupted.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import NoReturn
 
 import pytest
 
@@ -15,9 +19,11 @@ from cronce.core.records import RunRef
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
+from cronce.engine.time_limit import TimeLimitExceeded
 from tests.scenarios.run_world import (
     LONG,
     MINUTE,
+    NOON,
     SECOND,
     World,
     ask_to_cancel,
@@ -142,7 +148,9 @@ def test_p45_the_timeout_stops_the_job_at_its_next_call_and_fails_the_run(world:
     assert world.slots().held == frozenset()
 
 
-def test_p45_a_function_that_sleeps_for_ever_while_it_renews_is_timed_out_by_the_sweep(world: World) -> None:
+def test_p45_a_function_that_no_signal_reaches_is_timed_out_by_the_sweep(
+    world: World,
+) -> None:
     def job(run: Run) -> None:
         world.work(6 * MINUTE)
         assert world.sweep().lost == 1
@@ -154,6 +162,89 @@ def test_p45_a_function_that_sleeps_for_ever_while_it_renews_is_timed_out_by_the
     run = world.run(ref)
     assert (run.status, run.reason, run.executed) == (RunStatus.FAILED, Reason.TIMEOUT, 5 * MINUTE)
     assert world.slots().held == frozenset()
+
+
+def spin() -> NoReturn:
+    while True:
+        pass
+
+
+def test_p45_a_function_that_never_returns_is_ended_by_its_timeout_and_the_next_run_starts(
+    world: World,
+) -> None:
+    given_up: list[str] = []
+    executor = replace(world.executor(), give_up=lambda: given_up.append("all"))
+    world.declare(lambda run: spin(), timeout="1s")
+    endless, following = world.plan(), world.plan_queued(NOON + 60 * MINUTE)
+
+    began = perf_counter()
+    assert executor.execute(endless, world.invocation()).outcome is Outcome.FAILED
+    assert 1 <= perf_counter() - began < 5
+
+    run = world.run(endless)
+    assert (run.status, run.reason, run.owner) == (RunStatus.FAILED, Reason.TIMEOUT, None)
+    assert run.error == "ran longer than its timeout of 0:00:01"
+    assert given_up == ["all"]
+    assert "in spin" in str(world.telemetry.named("attempt.interrupted")[0].fields["traceback"])
+    assert world.slots().held == {following.id}
+    world.declare(lambda run: None)
+    assert executor.execute(following, world.invocation()).outcome is Outcome.SUCCEEDED
+    assert given_up == ["all"]
+
+
+def test_p45_a_function_that_swallows_the_interruption_is_interrupted_again_and_is_no_success(
+    world: World,
+) -> None:
+    swallowed: list[str] = []
+
+    def job(run: Run) -> None:
+        for _ in range(2):
+            try:
+                spin()
+            except BaseException as error:  # noqa: BLE001 - what careless jobs do
+                swallowed.append(str(error))
+
+    world.declare(job)
+    ref = world.plan(timeout=SECOND / 10)
+    assert world.execute(ref).outcome is Outcome.FAILED
+    assert world.run(ref).reason is Reason.TIMEOUT
+    assert swallowed == ["the function of job menu took longer than 0.1 s"] * 2
+
+
+@pytest.mark.parametrize("method", ["steps.record", "steps.load"])
+def test_i33_a_function_that_is_interrupted_within_a_store_call_still_gets_its_end_on_record(
+    world: World, method: str
+) -> None:
+    def stuck(call: str, when: str) -> None:
+        if (call, when) == (method, "before"):
+            spin()
+
+    world.declare(lambda run: run.step("one", int))
+    world.store.on_call(stuck)
+    ref = world.plan(timeout=SECOND / 10, attempt=1, slice=2)
+    assert world.execute(ref).outcome is Outcome.FAILED
+    run = world.run(ref)
+    assert (run.status, run.reason) == (RunStatus.FAILED, Reason.TIMEOUT)
+    assert world.slots().held == frozenset()
+
+
+def test_an_interruption_after_a_cancel_request_was_heard_leaves_the_run_cancelled(world: World) -> None:
+    def job(run: Run) -> None:
+        ask_to_cancel(world, RunRef.parse(run.id))
+        world.renewal.renew()
+        no_more(run, Cancelled)
+        spin()
+
+    world.declare(job)
+    assert world.execute(world.plan(timeout=SECOND / 5)).outcome is Outcome.CANCELLED
+
+
+def test_an_exception_that_only_looks_like_the_interruption_is_an_error_of_the_job(world: World) -> None:
+    def job(run: Run) -> None:
+        raise TimeLimitExceeded("somebody's own limit", 1)
+
+    world.declare(job)
+    assert world.execute(world.plan()).outcome is Outcome.RETRYING
 
 
 def test_the_timeout_counts_all_attempts_and_slices(world: World) -> None:

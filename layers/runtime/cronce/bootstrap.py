@@ -189,6 +189,7 @@ class _Process:
             load=partial(load_job, JOBS),
             renewal=RenewalThread(telemetry=telemetry),
             stack=settings.stack,
+            give_up=forget,
         )
         return Function(part=executor, telemetry=telemetry, clock=self.clock)
 

@@ -4,6 +4,9 @@ What a job does is data: an exception, `sys.exit()`, a result that cannot be sto
 import, all end up in the run's record. Only a store that does not answer raises out of `execute`; the run is
 then found by the sweep.
 
+A function that is at work when the run's timeout is over is interrupted, in Python code and in calls that a
+signal interrupts. One that swallows it is interrupted again, and whatever it returns is no success.
+
 Once a stop signal was given to the job, the signal decides what comes of the run, not how the function
 ended: a job that swallowed it has not done its work. A signal that came too late for the job to see
 changes nothing.
@@ -11,8 +14,8 @@ changes nothing.
 
 from __future__ import annotations
 
-import inspect
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -36,6 +39,7 @@ from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import UNKNOWN, RunPolicy
 from cronce.engine.claims import Candidate, Claims, Entry
+from cronce.engine.function_call import Called, call
 from cronce.engine.held_claim import HeldClaim, Limits, Moment, Stop
 from cronce.engine.job_loader import JobLoader, LoadProblem
 from cronce.engine.ledger import Ledger
@@ -118,6 +122,8 @@ class Executor:
         renewal: renews the claim meanwhile.
         stack: begins every idempotency key.
         reserve: so much before the end of an invocation a run is handed on.
+        give_up: drops what the process has made, for the invocations after one whose function was
+            interrupted: it may have been within any call.
     """
 
     claims: Claims
@@ -126,6 +132,7 @@ class Executor:
     renewal: Renewal
     stack: str
     reserve: timedelta = RESERVE
+    give_up: Callable[[], None] = lambda: None
 
     @property
     def _ledger(self) -> Ledger:
@@ -196,7 +203,10 @@ class Executor:
         """Call the job's function under the claim, then write what came of it."""
         run = Run(worker.claim, worker.log, self._ledger.telemetry, self.stack)
         with self.renewal.renewing(worker.claim.renew):
-            raised = _call(worker.job, run)
+            called = call(worker.job, run, worker.claim.time_left)
+        if called.interrupted:
+            self._interrupted(worker, called)
+        raised = called.raised
         if worker.claim.broken:
             raise worker.claim.broken
         if worker.claim.signalled is Stop.CLAIM_LOST:
@@ -213,6 +223,22 @@ class Executor:
             return self._claim_lost(worker)
         raise StoreError(
             f"run {record.ref.id}: its end could not be written: others were in the way all the time"
+        )
+
+    def _interrupted(self, worker: Worker, called: Called) -> None:
+        """The function was ended wherever it was.
+
+        The run's end still goes through the same client: an HTTP connection whose request was interrupted is
+        closed by urllib3, never reused. The next invocation makes everything anew.
+        """
+        worker.claim.interrupted()
+        self.give_up()
+        run = worker.claim.record
+        self._ledger.telemetry.warn(
+            "attempt.interrupted",
+            run=run.ref.id,
+            attempt=run.attempt,
+            traceback=_trace(called.raised) if called.raised else "",
         )
 
     def _after(self, worker: Worker, run: RunRecord, raised: BaseException | None) -> RunRecord:
@@ -241,7 +267,7 @@ class Executor:
             run=run.ref.id,
             attempt=run.attempt,
             error=_text(raised),
-            traceback="".join(traceback.format_exception(raised)),
+            traceback=_trace(raised),
         )
         return Failure(
             reason=Reason.ERROR,
@@ -261,19 +287,8 @@ class Executor:
         return Execution(outcome=Outcome.CLAIM_LOST, run=run)
 
 
-def _call(job: Job, run: Run) -> BaseException | None:
-    """Call the job's function. What it raised, if it did; `sys.exit()` and the like included."""
-    try:
-        returned = job.function(run)
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it is the job's and goes into its record
-        return error
-    if inspect.iscoroutine(returned):
-        returned.close()
-        return PermanentError(f"job {job.name!r} is an async function; nothing of it was executed. Use `def`")
-    if inspect.isgenerator(returned):
-        returned.close()
-        return PermanentError(f"job {job.name!r} contains a `yield`; nothing of it was executed")
-    return None
+def _trace(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
 
 
 def _text(error: BaseException) -> str:

@@ -110,6 +110,20 @@ class HeldClaim:
         """Of the invocation; never negative."""
         return max(self._limits.deadline - self._clock.now(), timedelta(0))
 
+    @property
+    def time_left(self) -> timedelta:
+        """Of the run's timeout; negative when it is over."""
+        run = self._record
+        return run.timeout - run.executed - self._begun.elapsed(self._clock)
+
+    def interrupted(self) -> None:
+        """The job was interrupted by the run's timeout, which decides what comes of it.
+
+        Unless the job had heard before that the claim is lost, or that the run is cancelled.
+        """
+        if self.signalled in {None, Stop.INVOCATION_ENDS}:
+            self.signalled = Stop.TIMEOUT
+
     def check(self) -> None:
         """Go on, or stop.
 
@@ -161,7 +175,7 @@ class HeldClaim:
     def _found(self) -> tuple[Stop, str] | None:
         run = self._record
         trusted = self._asked.elapsed(self._clock) < TRUSTED_FOR
-        timed_out = run.executed + self._begun.elapsed(self._clock) >= run.timeout
+        timed_out = self.time_left <= timedelta(0)
         if timed_out and (trusted or self._stands_to_timeout()):
             return Stop.TIMEOUT, f"its timeout of {run.timeout} has passed"
         if not trusted:

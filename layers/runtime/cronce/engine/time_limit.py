@@ -1,4 +1,4 @@
-"""Ends author code that takes too long: the import of a module, the evaluation of a calendar.
+"""Ends author code that takes too long: an import, the evaluation of a calendar, a job's function.
 
 Guaranteed: in the main thread of a process, the code inside `time_limit` is interrupted by an exception after
 the limit, wherever it is in Python code or in a call that a signal interrupts (sleep, network, a lock). The
@@ -19,6 +19,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter
 from types import FrameType
 
@@ -41,8 +42,19 @@ class TimeLimitExceeded(BaseException):
         self.what = what
 
 
+@dataclass(kw_only=True, slots=True)
+class Reached:
+    """Whether a limit was reached, however the code took it.
+
+    Attributes:
+        exceeded: the code was interrupted, at least once.
+    """
+
+    exceeded: bool = False
+
+
 @contextmanager
-def time_limit(seconds: float, what: str) -> Iterator[None]:
+def time_limit(seconds: float, what: str) -> Iterator[Reached]:
     """Interrupt the code inside after so many seconds.
 
     Args:
@@ -52,13 +64,15 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
     Raises:
         TimeLimitExceeded: it took longer.
     """
+    reached = Reached()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield reached
         return
     armed = True
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         if armed:
+            reached.exceeded = True
             raise TimeLimitExceeded(what, seconds)
 
     began = perf_counter()
@@ -66,7 +80,7 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         try:
-            yield
+            yield reached
         finally:
             armed = False  # from here on a late alarm must not interrupt the tidying up
     finally:
