@@ -2,7 +2,8 @@
 
     1. take the lease             busy: somebody else ticks, stop
     2. compare the clocks         too far apart: give the lease back, stop
-    3. reconcile                  if the deployment is not what was planned last, and once an hour
+    3. reconcile                  if the deployment is not what was planned last, and once an hour; every five
+                                  minutes while something of it waits for a person
     4. read what is due           the index says whom to look at, the items say what is true
     5. plan                       pure, each job by itself
     6. write                      each job in one transaction with its `planned_to`, under the lease
