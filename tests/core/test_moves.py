@@ -234,6 +234,15 @@ def test_a_run_that_waits_for_its_job_says_so_and_the_next_claim_forgets_it() ->
     assert (again.unknown_since, again.error, again.attempt) == (None, None, 1)
 
 
+def test_a_run_that_is_queued_has_found_its_job_and_waits_anew_when_it_is_gone_again() -> None:
+    waiting = moves.job_unknown(pending(), "not there", NOW, KEPT)
+    queued = moves.queued(moves.to_dispatch(waiting, NOW), NOW + 16 * MINUTE)
+    woken = moves.woken(queued, NOW + 60 * MINUTE, MINUTE)
+    again = moves.job_unknown(woken, "gone again", NOW + 61 * MINUTE, KEPT)
+    assert (again.status, again.reason) == (RunStatus.WAITING, Reason.BACKOFF)
+    assert (again.unknown_since, again.due_at) == (NOW + 61 * MINUTE, NOW + 76 * MINUTE)
+
+
 DISPLACING = {
     "unknown job": lambda run: moves.job_unknown(run, "not there", NOW, KEPT),
     "timed out before its claim": lambda run: moves.timed_out(run, NOW, KEPT),

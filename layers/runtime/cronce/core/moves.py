@@ -126,8 +126,11 @@ def claimed(run: RunRecord, invocation: Invocation, token: int, now: datetime) -
 
 
 def queued(run: RunRecord, now: datetime) -> RunRecord:
-    """PENDING -> WAITING(queued): no slot is free. It is not expected before it is woken."""
-    return replace(_waiting(run, Reason.QUEUED, now + QUEUE_FALLBACK), expect_by=None)
+    """PENDING -> WAITING(queued): no slot is free. It is not expected before it is woken.
+
+    Who asked for the slot had the job's code, so a deployment without it has its full wait again.
+    """
+    return replace(_waiting(run, Reason.QUEUED, now + QUEUE_FALLBACK), expect_by=None, unknown_since=None)
 
 
 def look_again(run: RunRecord, due_at: datetime) -> RunRecord:
