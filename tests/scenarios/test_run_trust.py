@@ -31,6 +31,7 @@ from tests.scenarios.run_world import (
     NOON,
     SECOND,
     World,
+    kill,
     no_more,
 )
 
@@ -82,6 +83,32 @@ def test_i29_a_machine_that_stood_still_notices_before_its_next_effect(world: Wo
     world.declare(job)
     assert world.execute(world.plan()).outcome is Outcome.CLAIM_LOST
     assert effects == ["one"]
+
+
+def test_i29_a_machine_that_stood_still_while_it_looked_its_step_up_leaves_it_to_the_next_worker(
+    world: World,
+) -> None:
+    effects: list[str] = []
+
+    def stands_still(call: str, when: str) -> None:
+        if (call, when) == ("steps.load", "after"):
+            world.store.on_call(None)
+            world.clock.jump(3 * MINUTE)
+            world.sweep()
+            world.clock.jump(2 * MINUTE)
+            world.sweep()
+            assert world.execute(ref).outcome is Outcome.SUCCEEDED
+
+    world.declare(lambda run: run.step("charge", lambda: effects.append(f"token {run.fencing_token}")))
+    ref = world.plan()
+    kill(world, ref)  # the next attempt has steps to look up
+    world.clock.advance(71 * SECOND)
+    world.sweep()
+    world.clock.advance(MINUTE)
+    world.sweep()
+    world.store.on_call(stands_still)
+    assert world.execute(ref).outcome is Outcome.CLAIM_LOST
+    assert effects == ["token 3"]
 
 
 def test_a_wall_clock_that_is_set_back_does_not_lengthen_the_trust(world: World) -> None:

@@ -167,6 +167,7 @@ class Run:
         with self._step(name, fn):
             finished = self._steps.finished(name)
             if finished is None:
+                self._claim.check()  # the look-up may have taken long
                 if _takes_key(fn, args, kwargs):
                     kwargs = {**kwargs, KEY_PARAMETER: self.idempotency_key(name)}
                 text = steps.to_json(self.id, name, fn(*args, **kwargs))
