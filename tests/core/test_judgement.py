@@ -64,6 +64,13 @@ def test_latest_is_superseded_by_a_time_that_is_accounted_for() -> None:
     assert too_late(run(), latest, NOON + HOUR - SECOND, late) is None
 
 
+def test_i5_what_the_planner_chose_after_an_outage_is_not_superseded_by_times_before_its_choice() -> None:
+    late_born = run(created_at=NOON + 3 * HOUR + MINUTE)
+    latest = declared()
+    assert too_late(late_born, latest, NOON + 3 * HOUR, NOON + 3 * HOUR + 2 * MINUTE) is None
+    assert too_late(late_born, latest, NOON + 4 * HOUR, NOON + 4 * HOUR + MINUTE) is Reason.SUPERSEDED
+
+
 def test_latest_is_not_superseded_by_times_that_the_calendar_excludes() -> None:
     weekdays = declared(exclude=lambda day: day.weekday() >= 5)
     friday = run(ref=RunRef("menu", datetime(2026, 1, 9, 23, tzinfo=UTC)))

@@ -73,8 +73,12 @@ def too_late(run: RunRecord, job: Job, planned_to: datetime, now: datetime) -> R
 
 
 def _has_successor(run: RunRecord, job: Job, planned_to: datetime) -> bool:
-    """Whether a later time that is accounted for was not excluded."""
-    later = job.schedule.next_after(run.ref.scheduled_at)
+    """Whether a later time that is accounted for was not excluded.
+
+    Only times after the run's birth can take its place: what was due before then the planner has weighed, by
+    the schedule in force at that time, and it chose this run.
+    """
+    later = job.schedule.next_after(max(run.ref.scheduled_at, run.created_at))
     for _ in range(LOOKED_AT):
         if later is None or later > planned_to:
             return False
