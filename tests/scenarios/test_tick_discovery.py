@@ -2,7 +2,8 @@
 
 Invariants:
 - whatever one module does at import, every other module's jobs are found, within the time that discovery has;
-- a problem names its module; jobs of one name are refused in both modules, and nothing else of theirs is.
+- a problem names its module; jobs of one name are refused in both modules, and nothing else of theirs is;
+- a job that was made is found, or is a problem: none vanishes, in the first look or in a later one.
 """
 
 from __future__ import annotations
@@ -190,6 +191,94 @@ def test_two_jobs_of_one_name_in_one_module_are_refused(package: Package) -> Non
 
     assert jobs == {}
     assert list(problems) == ["both"]
+
+
+# --- jobs that nothing holds ------------------------------------------------------------------------------
+
+OTHER = "@job('other', schedule=Cron('0 7 * * *'))\ndef {function}(run): pass\n"
+LOST = {
+    "its name taken by another job": (
+        FINE.format(name="menu", function="menu") + OTHER.format(function="menu"),
+        "the name 'menu' stands for job 'other': give each job's function a name of its own",
+        "bad.py:3",
+    ),
+    "a decorator above": (
+        "def loud(job): return lambda run: job(run)\n@loud\n"
+        + FINE.format(name="menu", function="menu")
+        + OTHER.format(function="other"),
+        "the name 'menu' stands for something else: put @job above all other decorators",
+        "bad.py:5",
+    ),
+    "kept in a list": (
+        "def made():\n    @job('menu', schedule=Cron('0 6 * * *'))\n"
+        "    def menu(run): pass\n    return menu\n"
+        "ALL = [made()]\n" + OTHER.format(function="other"),
+        "put it under a name of its own at the top level of the module",
+        "bad.py:7",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_a_job_that_nothing_holds_is_a_problem_of_its_module_in_every_look(
+    package: Package, how: str
+) -> None:
+    text, advice, place = LOST[how]
+    package.add("bad.py", PREAMBLE + text)
+    package.add("fine.py", declares("fine"))
+
+    jobs, problems = package.found()
+
+    assert jobs == {"fine": "fine", "other": "bad"}, "its neighbours go on"
+    assert problems.keys() == {"bad"}
+    assert problems["bad"].startswith(f"DefinitionError: job 'menu' is made and then lost: {advice} (")
+    assert f"({package.name}/{place})" in problems["bad"]
+    assert package.found() == (jobs, problems), "nothing is imported again, and nothing is forgotten"
+
+
+def test_of_two_jobs_of_one_name_in_one_place_none_is_taken(package: Package) -> None:
+    package.add("bad.py", declares("menu") + FINE.format(name="menu", function="menu"))
+
+    jobs, problems = package.found()
+
+    assert jobs == {}
+    assert "'menu' is made and then lost" in problems["bad"]
+
+
+def test_a_job_that_a_helper_made_is_lost_where_the_helper_is_imported(package: Package) -> None:
+    package.add(
+        "helper.py", PREAMBLE + "def made(name): return job(name, schedule=Cron('0 6 * * *'))(print)\n"
+    )
+    package.add("one.py", f"from {package.name}.helper import made\nmenu = made('menu')\nmade('lost')\n")
+
+    jobs, problems = package.found()
+
+    assert jobs == {"menu": "one"}
+    assert problems.keys() == {"one"}
+    assert problems["one"].endswith(f"({package.name}/one.py:3)")
+
+
+def test_a_job_that_another_module_holds_is_not_lost_nor_is_a_changed_copy(package: Package) -> None:
+    package.add("a.py", f"from {package.name}.b import made\nmenu, soup = made\n")
+    change = "from dataclasses import replace\nmenu = replace(menu, catch_up_cap=5)\n"
+    package.add("b.py", declares("menu", "soup") + change + "made = [menu, soup]\ndel menu\n")
+
+    assert package.found() == ({"menu": "a", "soup": "b"}, {})
+
+
+def test_jobs_of_an_import_that_failed_are_not_held_against_the_one_that_succeeds(
+    package: Package, tmp_path: Path
+) -> None:
+    package.add(
+        "helper.py", PREAMBLE + "def made(name): return job(name, schedule=Cron('0 6 * * *'))(print)\n"
+    )
+    use = f"from {package.name}.helper import made\nmenu = made('menu')\n"
+    package.add("bad.py", use + f"open({str(tmp_path / 'later')!r}).close()\n")
+    assert package.found()[1].keys() == {"bad"}
+
+    (tmp_path / "later").touch()
+
+    assert package.found() == ({"menu": "bad"}, {})
 
 
 # --- time -------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """What an author declares: a function, its schedule and its policies.
 
 Nothing registers on import: `@job` returns a frozen, callable `Job`, and discovery collects the `Job`
-objects that the modules under `jobs` hold. Everything is validated here, so that a mistake is a traceback
+objects that the modules under `jobs` hold. While it imports them it listens to what is made (`made_jobs`),
+to notice a job that no module holds in the end. Everything is validated here, so that a mistake is a traceback
 at the author's own line.
 """
 
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cronce.core.durations import Duration, duration
 from cronce.core.errors import DefinitionError
+from cronce.core.job_function import check_function, with_arguments
+from cronce.core.made_jobs import tell_made
 from cronce.core.retry import Retry
 from cronce.core.schedule import At, Cron, Every, Schedule
 
@@ -108,6 +111,7 @@ class Job:
         return self.excluded is not None and bool(self.excluded(self.schedule.local(scheduled_at).date()))
 
 
+@with_arguments
 def job(  # noqa: PLR0913 - the author's API: each argument is a policy
     name: str,
     /,
@@ -177,12 +181,16 @@ def job(  # noqa: PLR0913 - the author's API: each argument is a policy
     }
 
     def declare(function: Callable[[Run], object]) -> Job:
-        if not callable(function):
+        if isinstance(function, Job):
             raise DefinitionError(
-                f"job {name!r}: @job decorates a function that takes the run, not {function!r}"
+                f"job {name!r}: the function is job {function.name!r} already; "
+                "a second schedule wants a function of its own"
             )
+        check_function(name, function)
         values: dict[str, Any] = {**settings, "function": function}
-        return Job(**values)
+        made = Job(**values)
+        tell_made(made)
+        return made
 
     return declare
 

@@ -2,8 +2,13 @@
 
 Guaranteed: a module that cannot be imported (an exception, `sys.exit()`, a syntax error, an endless loop, a
 network call that hangs) is a problem of its own, with its name; the other modules are found. Jobs of one name
-in two modules are refused in both, since nobody can say which one is meant. A module without jobs is fine,
-and so are packages within the package, with or without `__init__.py`.
+in two modules are refused in both, since nobody can say which one is meant. A job that a module makes and
+that is under no top-level name in the end is a problem of that module. A module without jobs is fine, and so
+are packages within the package, with or without `__init__.py`.
+
+A problem costs as little as it can: jobs of the same module that are found go on, as they do beside a job of
+a doubled name. The one that is not found is safe too, because while there is any problem a missing job is
+unavailable (held, and alarmed of) instead of removed; to hold its neighbours would add nothing to that.
 
 Time. Discovery takes `DISCOVERY_LIMIT` in all. In a first round every module has at most `MODULE_LIMIT`, and
 never more than its share of what is left, so that slow modules cannot take the time of those that come after
@@ -19,14 +24,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 
 from cronce.core.errors import DuplicateJobError
 from cronce.core.job import Job
+from cronce.core.made_jobs import made_jobs
+from cronce.engine.hidden_jobs import hidden_jobs, remember, why_hidden
 from cronce.engine.import_problem import ImportProblem, import_problem
 from cronce.engine.job_loader import LoadProblem
 from cronce.engine.time_limit import TimeLimitExceeded, time_limit
@@ -74,8 +81,7 @@ def discover(package: str) -> Catalog:
     importlib.invalidate_caches()  # a module may have been added since this process began
     search = _Search(package, perf_counter() + DISCOVERY_LIMIT)
     search.run()
-    catalog = _catalog(search.modules, search.problems)
-    return replace(catalog, tracebacks=search.tracebacks)
+    return _catalog(search)
 
 
 def load_job(package: str, module: str, name: str) -> Job | LoadProblem | None:
@@ -91,7 +97,7 @@ def load_job(package: str, module: str, name: str) -> Job | LoadProblem | None:
     """
     if module != package and not module.startswith(f"{package}."):
         return LoadProblem(f"{module!r} is not a module of the package {package!r}")
-    found = _imported(module, DISCOVERY_LIMIT)
+    found = _imported(module, package, DISCOVERY_LIMIT)
     if not isinstance(found, ModuleType):
         return None if _is_absent(module, found) else LoadProblem(import_problem(found, package).text)
     return next((job for job in _jobs_of(found) if job.name == name), None)
@@ -104,7 +110,7 @@ class _Search:
     """Imports modules one by one until the time is over. Packages lead to more modules."""
 
     def __init__(self, package: str, deadline: float) -> None:
-        self._package = package
+        self.package = package
         self._deadline = deadline
         self.modules: list[ModuleType] = []
         self.problems: dict[str, str] = {}
@@ -112,7 +118,7 @@ class _Search:
 
     def run(self) -> None:
         """Two rounds: everybody's share first, then what was too slow."""
-        slow = self._round([self._package], most=MODULE_LIMIT)
+        slow = self._round([self.package], most=MODULE_LIMIT)
         self._round(slow, most=DISCOVERY_LIMIT)
 
     def _round(self, names: list[str], *, most: float) -> list[str]:
@@ -124,15 +130,19 @@ class _Search:
                 self.problems[name] = f"not imported: discovery took longer than {DISCOVERY_LIMIT:g} s in all"
                 continue
             share = max(LEAST_SHARE, left / (len(names) + 1))
-            found = _imported(name, min(most, left, share))
+            found = _imported(name, self.package, min(most, left, share))
             if isinstance(found, ModuleType):
                 self.problems.pop(name, None)
                 self.tracebacks.pop(name, None)
                 self.modules.append(found)
                 names += _children(found)
-            elif self._refused(name, import_problem(found, self._package)):
+            elif self._refused(name, import_problem(found, self.package)):
                 slow.append(name)
         return slow
+
+    def note(self, name: str, problem: str) -> None:
+        """Add to what is wrong with a module."""
+        self.problems[name] = "; ".join(filter(None, [self.problems.get(name), problem]))
 
     def _refused(self, name: str, problem: ImportProblem) -> bool:
         """Note why a module cannot be used. Returns whether it was only too slow."""
@@ -141,16 +151,19 @@ class _Search:
         return problem.is_slow
 
 
-def _imported(name: str, seconds: float) -> ModuleType | BaseException:
+def _imported(name: str, package: str, seconds: float) -> ModuleType | BaseException:
     """The module, or what its import raised: that module's problem, whatever it is."""
     what = f"the import of {name}"
-    try:
-        with time_limit(seconds, what):
-            return importlib.import_module(name)
-    except BaseException as problem:
-        if isinstance(problem, TimeLimitExceeded) and problem.what != what:
-            raise  # somebody's limit around this one
-        return problem
+    with made_jobs() as made:
+        try:
+            with time_limit(seconds, what):
+                return importlib.import_module(name)
+        except BaseException as problem:
+            if isinstance(problem, TimeLimitExceeded) and problem.what != what:
+                raise  # somebody's limit around this one
+            return problem
+        finally:
+            remember(made, package)
 
 
 def _is_absent(module: str, problem: BaseException) -> bool:
@@ -184,24 +197,33 @@ def _jobs_of(module: ModuleType) -> list[Job]:
     return sorted(held.values(), key=lambda job: job.name)
 
 
-def _catalog(modules: Iterable[ModuleType], problems: dict[str, str]) -> Catalog:
-    """One job of each name; of those with several, none."""
+def _catalog(search: _Search) -> Catalog:
+    """One job of each name; of those with several, none, and neither those that no module holds."""
     holders: dict[str, dict[int, tuple[Job, list[str]]]] = {}
-    for module in modules:
+    for module in search.modules:
         for job in _jobs_of(module):
             same_name = holders.setdefault(job.name, {})
             same_name.setdefault(id(job), (job, []))[1].append(module.__name__)
     jobs = {}
     for name, found in sorted(holders.items()):
+        homes = {id(job): _home(job, where) for job, where in found.values()}
         if len(found) == 1:
-            job, where = next(iter(found.values()))
-            jobs[name] = Declared(job=job, module=_home(job, where))
-            continue
-        homes = sorted({_home(job, where) for job, where in found.values()})
-        error = DuplicateJobError(f"job {name!r} is declared in {' and in '.join(homes)}: rename one of them")
-        for home in homes:
-            problems[home] = "; ".join(filter(None, [problems.get(home), f"DuplicateJobError: {error}"]))
-    return Catalog(jobs=jobs, problems=dict(sorted(problems.items())))
+            (job, _), *_ = found.values()
+            jobs[name] = Declared(job=job, module=homes[id(job)])
+        else:
+            _note_double(search, name, sorted(set(homes.values())))
+    held = [job for found in holders.values() for job, _ in found.values()]
+    for module in search.modules:
+        for made in hidden_jobs(module, held):
+            jobs.pop(made.job.name, None)  # another one of that name: nobody can say which is meant
+            search.note(module.__name__, why_hidden(made, module, search.package))
+    return Catalog(jobs=jobs, problems=dict(sorted(search.problems.items())), tracebacks=search.tracebacks)
+
+
+def _note_double(search: _Search, name: str, homes: list[str]) -> None:
+    error = DuplicateJobError(f"job {name!r} is declared in {' and in '.join(homes)}: rename one of them")
+    for home in homes:
+        search.note(home, f"{type(error).__name__}: {error}")
 
 
 def _home(job: Job, modules: list[str]) -> str:
