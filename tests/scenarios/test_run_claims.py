@@ -2,7 +2,8 @@
 
 Invariants:
 - at most one live claim per run; a worker that lost it records nothing, ends nothing, frees nothing;
-- a duplicate dispatch is a quiet end.
+- a duplicate dispatch is a quiet end;
+- what is written to a run while it stays PENDING costs no executor its claim.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 
 from cronce.core import moves
 from cronce.core.changes import left_running
-from cronce.core.errors import ClaimLost
+from cronce.core.errors import ClaimLost, NewerItemError, UnreadableItemError
 from cronce.core.records import RunRef, StepRecord
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.executor import Outcome
+from cronce.engine.ledger import TRIES
 from cronce.engine.run_handle import Run
 from tests.scenarios.run_world import (
     MINUTE,
@@ -28,6 +31,7 @@ from tests.scenarios.run_world import (
     RETENTION,
     SECOND,
     World,
+    ask_to_cancel,
     kill,
     no_more,
 )
@@ -79,9 +83,11 @@ def test_i25_two_workers_that_both_read_a_pending_run_do_not_both_claim_it(world
     done: list[str] = []
     outcomes: list[Outcome] = []
     together = threading.Barrier(2, timeout=10)
+    reads = count(1)
 
     def meet(call: str, when: str) -> None:
-        if (call, when) == ("runs.get", "after"):
+        # Each reads first when both are there; the loser reads once more, alone.
+        if (call, when) == ("runs.get", "after") and next(reads) <= 2:
             together.wait()
 
     def work(number: int) -> None:
@@ -98,6 +104,71 @@ def test_i25_two_workers_that_both_read_a_pending_run_do_not_both_claim_it(world
         thread.join()
     assert done == [ref.id]
     assert sorted(outcomes) == [Outcome.NOT_PENDING, Outcome.SUCCEEDED]
+
+
+def between_read_and_claim(world: World, act: Callable[[], object]) -> None:
+    """Something happens after an executor has read the run and before it claims it."""
+
+    def hook(call: str, when: str) -> None:
+        if (call, when) == ("jobs.get", "after"):
+            world.store.on_call(None)
+            act()
+
+    world.store.on_call(hook)
+
+
+def test_i18_the_sweeps_note_of_a_dispatch_costs_the_executor_that_came_first_no_claim(world: World) -> None:
+    done: list[str] = []
+    world.declare(lambda run: done.append(run.id))
+    ref = world.plan()
+    world.clock.advance(2 * MINUTE)
+    between_read_and_claim(world, world.sweep)
+    assert world.execute(ref).outcome is Outcome.SUCCEEDED
+    assert world.invoker.drain() == [ref], "the sweep has asked for a second executor"
+    assert world.execute(ref).outcome is Outcome.NOT_PENDING
+    assert done == [ref.id]
+    assert world.telemetry.warnings == []
+
+
+def test_i18_a_request_to_cancel_between_read_and_claim_is_heeded_at_once(world: World) -> None:
+    world.declare(lambda run: pytest.fail("it must not run"))
+    ref = world.plan()
+    between_read_and_claim(world, lambda: ask_to_cancel(world, ref))
+    assert world.execute(ref).outcome is Outcome.NOT_STARTED
+    assert world.run(ref).status is RunStatus.CANCELLED
+
+
+def test_i18_a_run_that_moves_at_every_try_is_left_pending_and_reported(world: World) -> None:
+    world.declare(lambda run: pytest.fail("it must not run"))
+    ref = world.plan()
+
+    def moves_on(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "before"):
+            world.store.place(replace(world.run(ref), rev=world.run(ref).rev + 1))
+
+    world.store.on_call(moves_on)
+    assert world.execute(ref).outcome is Outcome.LEFT
+    assert world.run(ref).rev == 1 + TRIES
+    assert [line.name for line in world.telemetry.warnings] == ["claim.left"]
+
+
+@pytest.mark.parametrize("problem", [NewerItemError, UnreadableItemError])
+def test_a_run_that_cannot_be_read_again_is_left_to_the_sweep(
+    world: World, problem: type[UnreadableItemError]
+) -> None:
+    world.declare(lambda run: pytest.fail("it must not run"))
+    ref = world.plan()
+
+    def unreadable(call: str, when: str) -> None:
+        if (call, when) == ("runs.get", "before"):
+            raise problem("a field of it is not known")
+
+    def rewritten() -> None:
+        world.store.place(replace(world.run(ref), rev=2))
+        world.store.on_call(unreadable)
+
+    between_read_and_claim(world, rewritten)
+    assert world.execute(ref).outcome is Outcome.NOT_PENDING
 
 
 def finish(status: RunStatus, **values: Any) -> Callable[[World, RunRef], None]:

@@ -2,8 +2,10 @@
 
 One transaction makes a claim: the run PENDING -> RUNNING on the condition that it is as judged, and its
 job's slots from what was read to what they become, with the next fencing token. Two executors of one run:
-one condition fails, and that is a lost race, not an error. Two runs of one job in the same millisecond:
-the job's slots have moved for one of them, so it reads again and tries again.
+one condition fails, and that is a lost race, not an error. If the run is PENDING all the same, only its
+bookkeeping has moved (the sweep notes whom it has asked to start it), and the claim is tried again. Two runs
+of one job in the same millisecond: the job's slots have moved for one of them, so it reads again and tries
+again.
 
     limit 2     A reads {x}          B reads {x}
                 A writes {x, a}
@@ -25,6 +27,7 @@ from cronce.core import judgement, moves, slots
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.claim import Invocation
+from cronce.core.errors import UnreadableItemError
 from cronce.core.job import Job
 from cronce.core.jobstate import JobState
 from cronce.core.judgement import FullSlots
@@ -96,10 +99,9 @@ class Claims:
 
     def claim(self, candidate: Candidate) -> Admission:
         """Claim a PENDING run, or do with it what its job's policies say."""
-        run = candidate.run
         for _ in self.ledger.tries():
             now = self.now()
-            state = self.ledger.job_state(run.ref.job)
+            state = self.ledger.job_state(candidate.run.ref.job)
             if now is None or state is None:
                 break
             change = self._decide(candidate, state, now)
@@ -110,9 +112,12 @@ class Claims:
             if applied is Applied.DONE:
                 return self._admitted(change)
             if applied is Applied.RUN_MOVED:
-                return Admission(entry=Entry.MOVED, run=run)
-        self.ledger.telemetry.warn("claim.left", run=run.ref.id)
-        return Admission(entry=Entry.LEFT, run=run)
+                again = self._still_pending(candidate.run)
+                if again is None:
+                    return Admission(entry=Entry.MOVED, run=candidate.run)
+                candidate = replace(candidate, run=again)
+        self.ledger.telemetry.warn("claim.left", run=candidate.run.ref.id)
+        return Admission(entry=Entry.LEFT, run=candidate.run)
 
     def wake(self, run: RunRecord, policy: RunPolicy, now: datetime) -> RunRecord | None:
         """Give a free slot to the first queued run of a job.
@@ -147,6 +152,14 @@ class Claims:
             if self.ledger.apply(change) is Applied.DONE:
                 return first
         return None
+
+    def _still_pending(self, run: RunRecord) -> RunRecord | None:
+        """The run as it is now, if only its bookkeeping has moved: the sweep writes down whom it asked."""
+        try:
+            again = self.ledger.runs.get(run.ref)
+        except UnreadableItemError:
+            return None  # a newer release has it, or the sweep reports it
+        return again if again is not None and again.status is RunStatus.PENDING else None
 
     def _admitted(self, change: RunChange) -> Admission:
         after = change.after
