@@ -175,16 +175,25 @@ def test_a_long_error_is_kept_at_once_and_not_a_second_time() -> None:
     text = "é" * 3000
     waiting = moves.attempt_failed(running(), error(text), NOW, KEPT)
     kept = moves.long_error(waiting, text)
-    assert waiting.error == "é" * (INLINE_LIMIT // 2)
+    assert waiting.error == "é" * ((INLINE_LIMIT - 3) // 2) + "…"
     assert kept is not None
-    assert kept.error == "é" * 2048
+    assert kept.error == "é" * 2046 + "…"
     assert moves.past_attempt(moves.to_dispatch(waiting, NOW)) is None
     assert moves.long_error(moves.attempt_failed(running(), error(), NOW, KEPT), "ValueError: no") is None
 
 
 def test_text_is_never_cut_within_a_character_and_bad_text_is_no_error() -> None:
-    assert moves.clipped("aé", 2) == "a"
+    assert moves.clipped("aéé", 4) == "a…"
     assert moves.clipped("a\ud800", 10) == "a?"
+
+
+@pytest.mark.parametrize("text", ["a" * 200, "é" * 100, "a" * 201, "é" * 101, "a" * 5000, "€" * 99])
+def test_a_text_that_was_cut_says_so_and_no_other_does(text: str) -> None:
+    cut = moves.clipped(text, 200)
+    size = len(text.encode())
+    assert cut == text if size <= 200 else cut.endswith("…")
+    assert len(cut.encode()) <= 200
+    assert text.startswith(cut.removesuffix("…"))
 
 
 def test_queued_is_not_expected_until_it_is_woken() -> None:

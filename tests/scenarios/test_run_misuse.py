@@ -6,6 +6,7 @@ Invariants:
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -17,6 +18,7 @@ from cronce.core.errors import (
     StepResultTooLargeError,
     UnreadableItemError,
 )
+from cronce.core.records import INLINE_LIMIT
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
@@ -66,6 +68,10 @@ def numbers() -> Iterator[int]:
     yield 1
 
 
+async def asynchronous() -> int:
+    return 1
+
+
 SOURCES: dict[str, tuple[Callable[[Run], object], type[StepError], str]] = {
     "the same name twice": (twice, DuplicateStepError, "'build' already"),
     "a step inside a step": (nested, StepError, "'inner' inside step 'outer'"),
@@ -89,6 +95,26 @@ SOURCES: dict[str, tuple[Callable[[Run], object], type[StepError], str]] = {
         lambda run: run.each("send", [1], str, checkpoint_every=0),
         StepError,
         "step 'send': checkpoint_every takes a whole number",
+    ),
+    "no items": (
+        lambda run: run.each("send", 5, str),  # type: ignore[arg-type]
+        StepError,
+        "step 'send': items takes a list or another iterable, not int",
+    ),
+    "a key that is no function": (
+        lambda run: run.each("send", [], str, key="id"),  # type: ignore[arg-type]
+        StepError,
+        "step 'send': key takes a function of an item, such as `lambda item: item[\"id\"]`, not 'id'",
+    ),
+    "an async step": (
+        lambda run: run.step("build", asynchronous),
+        StepError,
+        "step 'build' takes an ordinary function, not an `async def`",
+    ),
+    "an async item": (
+        lambda run: run.each("send", [1], lambda _: asynchronous()),
+        StepError,
+        "step 'send/0' takes an ordinary function, not an `async def`",
     ),
     "a set": (lambda run: run.step("build", set), StepResultNotSerializableError, "'build' returned set"),
     "not a number": (
@@ -133,6 +159,26 @@ def test_a_misused_step_is_an_error_that_names_run_and_step_and_is_not_repeated(
     assert type(error) is kind
     assert f"run {RUN_ID}: " in str(error)
     assert words in str(error)
+
+
+def test_what_to_return_stands_before_what_json_says_so_the_short_text_has_it(world: World) -> None:
+    error = raised_by(world, lambda run: run.step("build", set))
+    advice = "return text, numbers, true, false, None, and lists and dicts of these"
+    assert advice in str(error)[:INLINE_LIMIT]
+    assert str(error).endswith("(Object of type set is not JSON serializable)")
+
+
+def test_a_coroutine_that_a_step_returned_is_closed(world: World) -> None:
+    made = asynchronous()
+    raised_by(world, lambda run: run.step("build", lambda: made))
+    assert inspect.getcoroutinestate(made) == inspect.CORO_CLOSED
+
+
+def test_number_keys_of_a_dict_come_back_as_text_at_once(world: World) -> None:
+    seen: list[object] = []
+    world.declare(lambda run: seen.append(run.step("build", lambda: {1: "one"})))
+    world.execute(world.plan())
+    assert seen == [{"1": "one"}]
 
 
 def test_a_result_of_exactly_the_limit_is_kept(world: World) -> None:

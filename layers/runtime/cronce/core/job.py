@@ -2,8 +2,8 @@
 
 Nothing registers on import: `@job` returns a frozen, callable `Job`, and discovery collects the `Job`
 objects that the modules under `jobs` hold. While it imports them it listens to what is made (`made_jobs`),
-to notice a job that no module holds in the end. Everything is validated here, so that a mistake is a traceback
-at the author's own line.
+to notice a job that no module holds in the end. Everything is validated here, so that a mistake is a
+traceback at the author's own line.
 """
 
 from __future__ import annotations

@@ -31,6 +31,8 @@ EXPIRY = timedelta(days=30)
 """A run that is not final so long after its creation never will be."""
 TOLD_SKIPS = frozenset({Reason.LATE, Reason.OVERLAP})
 """Skips that the watchdog has to look at."""
+_CUT = "…"
+# Ends a text that was cut, so that nobody takes it for the whole.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,8 +53,16 @@ class Failure:
 
 
 def clipped(text: str, limit: int) -> str:
-    """The text cut to so many bytes, never within a character."""
-    return text.encode(errors="replace")[:limit].decode(errors="ignore")
+    """The text in so many bytes, never cut within a character; if it was cut, it ends with `…`.
+
+    Args:
+        text: any.
+        limit: bytes, at least those of the mark.
+    """
+    whole = text.encode(errors="replace")
+    if len(whole) <= limit:
+        return whole.decode()
+    return whole[: limit - len(_CUT.encode())].decode(errors="ignore") + _CUT
 
 
 # --- to PENDING -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ depend on something that a retry would not see (a tuple, a key that was a number
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -46,6 +47,23 @@ def check_every(run_id: str, step: str, every: object) -> None:
         )
 
 
+def check_items(run_id: str, step: str, items: object, key: object) -> None:
+    """Check what an `each` goes through.
+
+    Raises:
+        StepError: the items are not several, or the key is no function of an item.
+    """
+    if not isinstance(items, Iterable):
+        raise StepError(
+            f"run {run_id}: step {step!r}: items takes a list or another iterable, not {type(items).__name__}"
+        )
+    if key is not None and not callable(key):
+        raise StepError(
+            f"run {run_id}: step {step!r}: key takes a function of an item, such as "
+            f'`lambda item: item["id"]`, not {key!r}'
+        )
+
+
 def _is_printable(text: object) -> bool:
     return isinstance(text, str) and 0 < len(text) <= NAME_LIMIT and text.isprintable()
 
@@ -69,21 +87,27 @@ def to_json(run_id: str, step: str, value: object) -> str:
     """A result as it is stored.
 
     Raises:
+        StepError: it is a coroutine: nothing was done.
         StepResultNotSerializableError: JSON cannot carry it.
         StepResultTooLargeError: it takes more than `RESULT_LIMIT`.
     """
+    if inspect.iscoroutine(value):
+        value.close()  # or Python warns that nobody awaited it, somewhere else
+        raise StepError(
+            f"run {run_id}: step {step!r} takes an ordinary function, not an `async def`: nobody awaits it"
+        )
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise StepResultNotSerializableError(
-            f"run {run_id}: step {step!r} returned {type(value).__name__}: JSON cannot hold it ({error}); "
-            "return text, numbers, true, false, None, and lists and dicts of these"
+            f"run {run_id}: step {step!r} returned {type(value).__name__}: return text, numbers, true, "
+            f"false, None, and lists and dicts of these; JSON cannot hold it ({error})"
         ) from error
     if size > RESULT_LIMIT:
         raise StepResultTooLargeError(
-            f"run {run_id}: step {step!r} returned {size} bytes of JSON, and {RESULT_LIMIT} are kept; "
-            "store it elsewhere and return where it is"
+            f"run {run_id}: step {step!r} returned {size} bytes of JSON: store it elsewhere and return where "
+            f"it is; {RESULT_LIMIT} bytes are kept"
         )
     return text
 

@@ -156,11 +156,12 @@ class Run:
             kwargs: for `fn`.
 
         Returns:
-            The value as JSON carries it: tuples come back as lists.
+            The value as JSON carries it: tuples come back as lists, and keys of dicts that were numbers as
+            text, in the first attempt too.
 
         Raises:
             DuplicateStepError: the run has a step of that name already.
-            StepError: the name is malformed, or this is inside another step.
+            StepError: the name is malformed, this is inside another step, or `fn` is an `async def`.
             StepResultNotSerializableError: JSON cannot carry the value.
             StepResultTooLargeError: it takes more than 256 KB.
         """
@@ -207,11 +208,13 @@ class Run:
 
         Raises:
             DuplicateStepError: the run has a step of that name already, or two items have one key.
-            StepError: a name or key is malformed, or this is inside another step.
+            StepError: a name or key is malformed, items or key are not what they must be, this is inside
+                another step, or `fn` is an `async def`.
             StepResultNotSerializableError: JSON cannot carry a value.
             StepResultTooLargeError: one value takes more than 256 KB.
         """
         steps.check_every(self.id, name, checkpoint_every)
+        steps.check_items(self.id, name, items, key)
         with self._step(name, fn):
             checkpoints = Checkpoints(self._steps, name, checkpoint_every)
             with_key = _takes_key(fn, (None, *args), {})
