@@ -2,10 +2,11 @@
 
 Invariants:
 - it lists the newest fifty times, oldest first, and counts all; finding the same again changes nothing;
+- of too many times those that were missed go first and failures last, the newest of each trouble never;
 - a notice is owed from the write that opens or closes it until it is told, and to one publisher at a time;
 - it opens again for new trouble only, silently within an hour of closing;
-- it closes for the success of every listed time, or of a later scheduled one, and never before its opening
-was told.
+- it closes for the success of every listed time, or of a scheduled one later than all that is not good,
+and never before its opening was told.
 """
 
 from __future__ import annotations
@@ -125,6 +126,60 @@ def test_the_silence_itself_is_never_crowded_out() -> None:
     assert [time.scheduled_at for time in kept] == [NOW - minutes * MINUTE for minutes in reversed(range(10))]
     assert len(alert.times) == TIMES_KEPT
     assert changed(alert, [silences[0], missed(5)]) is alert
+
+
+def overlap(minutes: int) -> Finding:
+    found = ends.end_to_tell(failed(ref(minutes), status=RunStatus.SKIPPED, reason=Reason.OVERLAP))
+    assert found is not None
+    return found
+
+
+def test_an_old_run_that_fails_only_now_is_named_however_many_times_were_missed() -> None:
+    late = [missed(minutes) for minutes in range(80)]
+
+    alert = changed(opened(*late), [failure(-500), *late])
+
+    assert minutes_of(alert) == [-500, *range(31, 80)]
+    assert (alert.times[0].trouble, alert.count) == (Trouble.FAILED, 81)
+    assert changed(alert, [*late, missed(-600)]) is alert, "what was cut is not counted again"
+
+
+def test_the_run_that_hung_is_named_behind_all_that_were_skipped_for_it() -> None:
+    alert = changed(opened(missed(0), *(overlap(minutes) for minutes in range(1, 80))), [failure(0)])
+
+    assert minutes_of(alert) == [0, *range(31, 80)]
+    assert alert.times[0].trouble is Trouble.FAILED
+
+
+def test_the_newest_time_is_listed_though_fifty_have_failed() -> None:
+    failures = [failure(minutes) for minutes in range(60)]
+
+    alert = opened(*failures, missed(70), missed(71), overlap(72))
+
+    assert minutes_of(alert) == [*range(12, 60), 71, 72]
+    assert alert.count == 63
+    assert changed(alert, [missed(70), missed(71)]) is alert
+
+
+@given(
+    st.lists(st.integers(0, 90), unique=True, max_size=TIMES_KEPT - 2),
+    st.lists(st.integers(91, 180), unique=True, max_size=60),
+    st.lists(st.integers(181, 300), unique=True, min_size=1, max_size=80),
+)
+def test_every_failure_that_there_is_room_for_is_named_in_whatever_order_it_is_found(
+    failed_at: list[int], skipped_at: list[int], missed_at: list[int]
+) -> None:
+    late = [missed(minutes) for minutes in missed_at]
+    alert = opened(*late)
+    for found in [*map(overlap, skipped_at), *map(failure, failed_at)]:
+        alert = changed(alert, [found, *late])
+
+    named = {time.scheduled_at for time in alert.times if time.trouble is Trouble.FAILED}
+    assert named == {NOW + minutes * MINUTE for minutes in failed_at}
+    assert alert.times[-1].scheduled_at == NOW + max(missed_at) * MINUTE
+    assert alert.count == len(failed_at) + len(skipped_at) + len(missed_at)
+    assert len(alert.times) == min(alert.count, TIMES_KEPT)
+    assert changed(alert, late) is alert
 
 
 def test_a_time_keeps_its_place_when_its_trouble_changes() -> None:
@@ -323,6 +378,19 @@ def test_it_is_settled_by_a_later_scheduled_success() -> None:
     assert not settled(alert, [], [pending(ref(6))])
     assert not settled(alert, [], [good(pending(ref(6), trigger=Trigger.MANUAL))])
     assert not settled(alert, [], [good(pending(ref(6), trigger=Trigger.BACKFILL))])
+
+
+def test_it_is_settled_by_a_success_later_than_all_that_is_not_good_though_listed_itself() -> None:
+    alert = opened(missed(0), missed(5), missed(9))
+    dropped = pending(ref(0), status=RunStatus.SKIPPED, reason=Reason.SUPERSEDED, ended_at=NOW)
+    cancelled = pending(ref(9), status=RunStatus.CANCELLED, reason=Reason.OPERATOR)
+
+    assert settled(alert, [dropped, good(pending(ref(5))), cancelled])
+    assert settled(alert, [dropped, cancelled, good(pending(ref(5)))], [good(pending(ref(3)))])
+    assert not settled(alert, [dropped, cancelled], [good(pending(ref(3)))]), "5 is not good"
+    assert not settled(alert, [dropped, good(pending(ref(5)))]), "9 is not good"
+    by_hand = good(pending(ref(5), trigger=Trigger.MANUAL))
+    assert not settled(alert, [dropped, by_hand, cancelled]), "nobody scheduled it"
 
 
 def test_a_success_from_before_the_failure_does_not_settle_it() -> None:

@@ -94,7 +94,7 @@ def test_p58_an_instant_is_said_in_the_jobs_zone_and_in_utc(
 def test_what_is_no_longer_listed_is_counted() -> None:
     notice = notice_of(alert(count=84), ZONES)
 
-    assert "The newest 1 of 84 times:" in notice.body
+    assert "1 of 84 times, the newest, failures before others:" in notice.body
     assert notice.subject == f"Missed 2026-03-09T10:00:00Z (+83): {JOB}"
 
 

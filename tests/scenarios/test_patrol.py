@@ -346,6 +346,36 @@ def test_an_alert_closes_when_a_later_scheduled_run_succeeds(world: World) -> No
     assert world.told() == [("opened", JOB), ("closed", JOB)]
 
 
+def test_an_alert_closes_when_the_last_of_the_missed_times_succeeds_and_superseded_the_others(
+    world: World,
+) -> None:
+    world.store.place(pending(ref(0)), pending(ref(5)))
+    world.until(NOW + GRACE + 6 * MINUTE)
+    assert world.alert(JOB).count == 2
+
+    world.store.place(skipped(0, Reason.SUPERSEDED, world.now))
+    world.succeed(pending(ref(5)))
+
+    assert world.patrol().closed == (JOB,)
+    assert world.told() == [("opened", JOB), ("closed", JOB)]
+
+
+def test_an_alert_closes_by_a_success_between_its_trouble_and_a_time_that_was_cancelled(
+    world: World,
+) -> None:
+    world.store.place(failed(ref(0)), pending(ref(10)))
+    world.until(NOW + GRACE + 11 * MINUTE)
+    assert world.alert(JOB).count == 2
+
+    world.store.place(
+        pending(ref(10), status=RunStatus.CANCELLED, reason=Reason.OPERATOR, dispatch=None, due_at=None)
+    )
+    assert world.patrol().closed == ()
+    world.succeed(pending(ref(5)))
+
+    assert world.patrol().closed == (JOB,)
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -44,6 +44,8 @@ SILENCES_KEPT = 10
 RECOVERED, REMOVED = "recovered", "removed"
 
 _Key = tuple[str, datetime, str]
+_WORTH = {Trouble.MISSED: 0, Trouble.FAILED: 2}
+# Of too many times those worth least go first; any other trouble is between these two.
 _SETTLED_SKIPS = frozenset({Reason.EXCLUDED, Reason.SAME_LOCAL_TIME})
 
 
@@ -92,28 +94,39 @@ def may_close(alert: Alert, now: datetime) -> bool:
     return alert.is_open and not owes_notice(alert, now)
 
 
-def is_settled(alert: Alert, listed: Mapping[RunRef, RunRecord], later: Iterable[RunRecord]) -> bool:
-    """Whether every listed time was made good, or a later scheduled run succeeded.
-
-    A success counts as later if its time is later than every listed one, and if it ended after the listed
-    runs had: a backfill of last month that fails is not made good by yesterday's run.
+def newest_trouble(alert: Alert, listed: Mapping[RunRef, RunRecord]) -> datetime | None:
+    """The newest listed time that is not good by now; None if all are.
 
     Args:
         alert: of a job.
         listed: the runs of the listed times, as far as there are any.
-        later: runs of the job after the newest listed time.
     """
-    refs = [ref_of(time, alert.scope) for time in alert.times]
-    if all(ref in listed and _is_good(listed[ref]) for ref in refs):
+    refs = (ref_of(time, alert.scope) for time in alert.times)
+    troubled = (ref.scheduled_at for ref in refs if ref not in listed or not _is_good(listed[ref]))
+    return max(troubled, default=None)
+
+
+def is_settled(alert: Alert, listed: Mapping[RunRef, RunRecord], later: Iterable[RunRecord]) -> bool:
+    """Whether every listed time was made good, or a later scheduled run succeeded, itself listed or not.
+
+    A success counts as later if its time is later than every listed one that is not good, and if it ended
+    after those had: a backfill of last month that fails is not made good by yesterday's run.
+
+    Args:
+        alert: of a job.
+        listed: the runs of the listed times, as far as there are any.
+        later: runs of the job after its newest trouble.
+    """
+    newest = newest_trouble(alert, listed)
+    if newest is None:
         return True
     ends = [run.ended_at for run in listed.values() if run.ended_at is not None and not _is_good(run)]
-    newest = alert.times[-1].scheduled_at
     return any(
         run.status is RunStatus.SUCCEEDED
         and run.is_scheduled
         and run.ref.scheduled_at > newest
         and (not ends or (run.ended_at is not None and run.ended_at >= max(ends)))
-        for run in later
+        for run in (*listed.values(), *later)
     )
 
 
@@ -184,18 +197,23 @@ def _grown(alert: Alert, findings: Sequence[Finding]) -> Alert:
         elif known is None:
             count += 1
         times[key] = finding.time
-    newest = _newest(times.values())
-    return (
-        alert if (newest, count) == (alert.times, alert.count) else replace(alert, times=newest, count=count)
-    )
+    kept = _kept(times.values())
+    return alert if (kept, count) == (alert.times, alert.count) else replace(alert, times=kept, count=count)
 
 
-def _newest(times: Iterable[TroubledTime]) -> tuple[TroubledTime, ...]:
-    """The times that are kept, oldest first. What the scheduler's alert is about is not crowded out."""
+def _kept(times: Iterable[TroubledTime]) -> tuple[TroubledTime, ...]:
+    """The times that are kept, oldest first.
+
+    What the scheduler's alert is about is not crowded out. Nor is an end, which comes once, by times that are
+    found again and again: a failure stays longest. The newest of each trouble stays in any case, so the last
+    one listed is the newest of all, and what was cut as missed is older than what is listed as missed.
+    """
     ordered = sorted(times, key=_order)
     silences = [time for time in ordered if time.trouble is Trouble.SILENT][-SILENCES_KEPT:]
     others = [time for time in ordered if time.trouble is not Trouble.SILENT]
-    return tuple(sorted([*silences, *others[len(silences) - TIMES_KEPT :]], key=_order))
+    newest = {time.trouble: time for time in others}
+    by_worth = sorted(others, key=lambda time: (time is newest[time.trouble], _WORTH.get(time.trouble, 1)))
+    return tuple(sorted([*silences, *by_worth[len(silences) - TIMES_KEPT :]], key=_order))
 
 
 def _is_news(alert: Alert, finding: Finding) -> bool:
@@ -207,7 +225,7 @@ def _is_news(alert: Alert, finding: Finding) -> bool:
 
 
 def _was_forgotten(alert: Alert, finding: Finding) -> bool:
-    """Whether the time is one that an alert counts and no longer lists: older than all that it lists.
+    """Whether the time is one that an alert counts and no longer lists: older than what it lists as missed.
 
     Only what is found again and again can be one. An end is found until it is told, so it is new.
     """
@@ -219,8 +237,10 @@ def _is_full(alert: Alert) -> bool:
 
 
 def _is_older(time: TroubledTime, alert: Alert) -> bool:
-    """Whether a time comes before all that an alert lists."""
-    listed = [_order(other) for other in alert.times if other.trouble is not Trouble.SILENT]
+    """Whether a time comes before all that an alert lists as missed (before all, if nothing is)."""
+    others = [other for other in alert.times if other.trouble is not Trouble.SILENT]
+    missed = [other for other in others if other.trouble is Trouble.MISSED]
+    listed = [_order(other) for other in missed or others]
     return bool(listed) and time.trouble is not Trouble.SILENT and _order(time) < listed[0]
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 SCHEDULER = "SCHEDULER"
 """Scope of the alert that concerns the scheduler itself; every other scope is a job's name."""
 TIMES_KEPT = 50
-"""Newest times kept in an alert; older ones are only counted."""
+"""Times kept in an alert, the newest, failures before others; the rest is only counted."""
 
 
 class Trouble(StrEnum):
@@ -60,7 +60,7 @@ class Alert:
     Attributes:
         scope: the job's name, or `SCHEDULER`.
         since: when it opened.
-        times: the newest `TIMES_KEPT` troubled times, oldest first.
+        times: troubled times, at most `TIMES_KEPT` of them, oldest first.
         count: of all troubled times.
         closed_at: when it closed; None while open.
         closed_because: "recovered", "acknowledged", "removed".

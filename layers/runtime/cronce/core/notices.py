@@ -143,7 +143,7 @@ def _opening(alert: Alert, scheduler: bool) -> str:
 def _times(alert: Alert, zones: Mapping[str, str], scheduler: bool) -> Iterable[str]:
     yield ""
     if alert.count > len(alert.times):
-        yield f"The newest {len(alert.times)} of {alert.count} times:"
+        yield f"{len(alert.times)} of {alert.count} times, the newest, failures before others:"
     for time in alert.times:
         if time.trouble is Trouble.SILENT:
             yield f"- {time.detail}"

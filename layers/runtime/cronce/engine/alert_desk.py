@@ -129,9 +129,13 @@ class AlertDesk:
         if state is not None and state.removed_at is not None:
             return REMOVED
         refs = [alerting.ref_of(time, alert.scope) for time in alert.times]
-        after = alert.times[-1].scheduled_at + timedelta(seconds=1)
+        listed = self.runs.get_many(refs)
+        trouble = alerting.newest_trouble(alert, listed)
+        if trouble is None:
+            return RECOVERED
+        after = trouble + timedelta(seconds=1)
         later = self.runs.runs(alert.scope, after, self.now, LATER_RUNS) if after <= self.now else []
-        return RECOVERED if alerting.is_settled(alert, self.runs.get_many(refs), later) else None
+        return RECOVERED if alerting.is_settled(alert, listed, later) else None
 
     def _publish(self, alert: Alert) -> None:
         claimed = self._put(alert, alerting.sending(alert, self.now))
