@@ -44,6 +44,10 @@ help: ## list the commands
 run: .venv/ready ## show a few days of real jobs on a virtual clock, in memory, in under a minute
 	@$(BIN)/python -m cronce_tools.story
 
+.PHONY: jobs
+jobs: .venv/ready ## list your jobs with their schedules and next times
+	@$(BIN)/python -m cronce_tools.jobs
+
 .PHONY: test
 test: check ## make the environments, check everything, run all tests
 	@$(BIN)/python -m pytest $(ARGS)

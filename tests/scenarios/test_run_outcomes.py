@@ -160,7 +160,10 @@ def generator(run: Run) -> Iterator[int]:
 def test_a_function_that_would_execute_nothing_is_no_success(
     world: World, job: Callable[[Run], object]
 ) -> None:
-    world.declare(lambda run: job(run))  # a declaration refuses the function itself
+    def calls_it(run: Run) -> object:
+        return job(run)  # a declaration refuses the function itself
+
+    world.declare(calls_it)
     run = world.execute(world.plan()).run
     assert run is not None
     assert (run.status, run.attempt) == (RunStatus.FAILED, 1)

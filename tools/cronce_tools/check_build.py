@@ -1,9 +1,10 @@
-"""Prove that what `sam build` made is complete: every handler imports from the built artefacts alone.
+"""Prove that what `sam build` made is complete: handlers and jobs import from the built artefacts alone.
 
 It runs at the end of `make build`, as a plain script, with the interpreter that the build was made for:
 `PYTHON -P tools/cronce_tools/check_build.py .aws-sam/build`. Each handler is imported in a process of its own
 that sees the function's folder, the layer and the standard library, in the order of Lambda, and nothing else:
-no environment, no installed packages.
+no environment, no installed packages. Then the jobs are looked for as the scheduler does at each tick: what
+would hold a job after the deployment fails the build, with the place.
 """
 
 import json
@@ -21,6 +22,9 @@ HANDLERS = {
     "WatchdogFunction": "watchdog",
 }
 LAYER = "RuntimeLayer/python"
+# Who looks for the jobs, in the package of that name.
+DISCOVERER = "SchedulerFunction"
+JOBS = "jobs"
 
 # Importing takes a fraction of a second; a minute means that it hangs.
 IMPORT_SECONDS = 60
@@ -41,6 +45,21 @@ bare = [spec.name for spec in built if spec.cached and not os.path.exists(spec.c
 print(json.dumps([took, sorted(bare)]))
 """
 
+# The same for discovery: prints the number of jobs, and problems with tracebacks. Zone data is the layer's own.
+# A Region is set, as in Lambda, for clients that a module makes at import; any will do, nobody calls.
+DISCOVERY = """
+import json, os, sys, zoneinfo
+function, layer, package = sys.argv[1:]
+sys.path[:0] = [function, layer]
+os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
+zoneinfo.reset_tzpath(to=())
+from cronce.engine.registry import discover
+found = discover(package)
+problems = [[name, text, found.tracebacks.get(name, "")] for name, text in found.problems.items()]
+print()
+print(json.dumps([len(found.jobs), problems]))
+"""
+
 
 class IncompleteBuildError(Exception):
     """What was built would not start in Lambda."""
@@ -59,16 +78,7 @@ def check_handler(build: Path, function: str) -> int:
     Raises:
         IncompleteBuildError: the handler does not import, or something came without bytecode; it says what.
     """
-    code, layer = build / function, build / LAYER
-    for folder in (code, layer):
-        if not folder.is_dir():
-            raise IncompleteBuildError(f"{function}: {folder} is missing; was the build made?")
-    # -I: no environment; -S: no installed packages; -B: nothing is written into what will be uploaded.
-    command = [sys.executable, "-I", "-S", "-B", "-c", PROBE, str(code), str(layer), HANDLERS[function]]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=IMPORT_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise IncompleteBuildError(f"{function}: import took more than {IMPORT_SECONDS} s") from error
+    done = _probed(build, function, PROBE, HANDLERS[function])
     if done.returncode:
         raise IncompleteBuildError(
             f"{function}: does not import from the build alone:\n{done.stderr.strip()}"
@@ -79,11 +89,47 @@ def check_handler(build: Path, function: str) -> int:
     return int(took)
 
 
-def main(arguments: list[str]) -> int:
-    """Check every handler of the build folder that is named.
+def check_jobs(build: Path) -> int:
+    """Discover the jobs from the built artefacts alone.
+
+    Args:
+        build: the folder that `sam build` made.
 
     Returns:
-        0; 1 if a handler would not start; 2 for wrong arguments.
+        How many there are.
+
+    Raises:
+        IncompleteBuildError: a module of jobs, or a job, cannot be used; it says which, why and where.
+    """
+    done = _probed(build, DISCOVERER, DISCOVERY, JOBS)
+    if done.returncode:
+        raise IncompleteBuildError(f"{JOBS}: cannot be discovered in the build:\n{done.stderr.strip()}")
+    count, problems = json.loads(done.stdout.splitlines()[-1])
+    if problems:
+        told = [f"{module}: {text}\n{trace}".rstrip() for module, text, trace in problems]
+        raise IncompleteBuildError("\n".join(told))
+    return int(count)
+
+
+def _probed(build: Path, function: str, probe: str, name: str) -> subprocess.CompletedProcess[str]:
+    """Execute a probe in a process that sees one function's folder and the layer."""
+    code, layer = build / function, build / LAYER
+    for folder in (code, layer):
+        if not folder.is_dir():
+            raise IncompleteBuildError(f"{function}: {folder} is missing; was the build made?")
+    # -I: no environment; -S: no installed packages; -B: nothing is written into what will be uploaded.
+    command = [sys.executable, "-I", "-S", "-B", "-c", probe, str(code), str(layer), name]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=IMPORT_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise IncompleteBuildError(f"{function}: import took more than {IMPORT_SECONDS} s") from error
+
+
+def main(arguments: list[str]) -> int:
+    """Check every handler and all jobs of the build folder that is named.
+
+    Returns:
+        0; 1 if a handler would not start or a job could not be used; 2 for wrong arguments.
     """
     if len(arguments) != 1:
         print(USAGE, file=sys.stderr)
@@ -96,6 +142,11 @@ def main(arguments: list[str]) -> int:
         except IncompleteBuildError as error:
             failed = True
             print(error, file=sys.stderr)
+    try:
+        print(f"{JOBS}: {check_jobs(build)} found, without a problem")
+    except IncompleteBuildError as error:
+        failed = True
+        print(error, file=sys.stderr)
     return int(failed)
 
 
