@@ -45,7 +45,7 @@ bare = [spec.name for spec in built if spec.cached and not os.path.exists(spec.c
 print(json.dumps([took, sorted(bare)]))
 """
 
-# The same for discovery: prints the number of jobs, and problems with tracebacks. Zone data is the layer's own.
+# The same for discovery: prints the number of jobs, and problems with tracebacks. Zone data is the layer's.
 # A Region is set, as in Lambda, for clients that a module makes at import; any will do, nobody calls.
 DISCOVERY = """
 import json, os, sys, zoneinfo
