@@ -260,3 +260,36 @@ def ask_to_cancel(world: World, ref: RunRef) -> None:
     """What an operator's command writes while the run is RUNNING."""
     run = world.run(ref)
     world.store.place(replace(run, cancel_requested=True, rev=run.rev + 1))
+
+
+def running(world: World, at: int = 0, name: str = NAME, **values: object) -> RunRef:
+    """A run that a worker claimed just now."""
+    now = world.clock.now()
+    run = world.record(NOON + at * SECOND, name)
+    claimed = replace(
+        run,
+        status=RunStatus.RUNNING,
+        dispatch=None,
+        attempt=1,
+        slice=1,
+        owner="dead",
+        fencing_token=1,
+        attempt_started_at=now,
+        slice_started_at=now,
+        claim_until=now + MINUTE,
+        due_at=now + MINUTE,
+    )
+    world.store.place(replace(claimed, **values))  # type: ignore[arg-type]
+    return run.ref
+
+
+class Gauge:
+    """How many runs of a job are between their first claim and their end at once."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.most = 0
+
+    def look(self) -> None:
+        begun = [run for run in self.world.store.all_runs() if run.attempt and not run.status.is_final]
+        self.most = max(self.most, len(begun))

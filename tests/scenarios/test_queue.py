@@ -21,24 +21,12 @@ from cronce.core.slots import RunPolicy
 from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
 from cronce.engine.sweep import SweepReport
-from tests.scenarios.run_world import HOUR, NAME, NOON, RETENTION, SECOND, World, kill
+from tests.scenarios.run_world import HOUR, NAME, NOON, RETENTION, SECOND, Gauge, World, kill
 
 
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-class Gauge:
-    """How many runs of a job are between their first claim and their end at once."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.most = 0
-
-    def look(self) -> None:
-        begun = [run for run in self.world.store.all_runs() if run.attempt and not run.status.is_final]
-        self.most = max(self.most, len(begun))
 
 
 def test_i36_eight_missed_runs_run_in_order_and_none_is_skipped(world: World) -> None:

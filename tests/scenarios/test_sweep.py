@@ -14,38 +14,17 @@ from typing import Any
 import pytest
 
 from cronce.core.job import Job
-from cronce.core.records import RunRef, Slots
+from cronce.core.records import Slots
 from cronce.core.retry import Retry
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
 from cronce.engine.executor import Outcome
 from cronce.engine.sweep import SweepReport
-from tests.scenarios.run_world import DAY, HOUR, MINUTE, NAME, NOON, SECOND, World
+from tests.scenarios.run_world import DAY, HOUR, MINUTE, NAME, NOON, SECOND, World, running
 
 
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def running(world: World, at: int = 0, name: str = NAME, **values: object) -> RunRef:
-    """A run that a worker claimed just now."""
-    now = world.clock.now()
-    run = world.record(NOON + at * SECOND, name)
-    claimed = replace(
-        run,
-        status=RunStatus.RUNNING,
-        dispatch=None,
-        attempt=1,
-        slice=1,
-        owner="dead",
-        fencing_token=1,
-        attempt_started_at=now,
-        slice_started_at=now,
-        claim_until=now + MINUTE,
-        due_at=now + MINUTE,
-    )
-    world.store.place(replace(claimed, **values))  # type: ignore[arg-type]
-    return run.ref
 
 
 def test_p43_p44_an_expired_claim_is_a_lost_attempt_ten_seconds_later(world: World) -> None:

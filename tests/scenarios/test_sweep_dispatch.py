@@ -8,7 +8,6 @@ Invariants:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,33 +19,12 @@ from cronce.core.run import Dispatch, Reason, RunStatus
 from cronce.engine.metrics import DISPATCH_FAILURES
 from cronce.engine.run_handle import Run
 from cronce.engine.sweep import PER_KIND, SweepReport
-from tests.scenarios.run_world import HOUR, MINUTE, NAME, NOON, SECOND, World
+from tests.scenarios.run_world import HOUR, MINUTE, NOON, SECOND, World, running
 
 
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def running(world: World, at: int = 0, name: str = NAME, **values: object) -> RunRef:
-    """A run that a worker claimed just now."""
-    now = world.clock.now()
-    run = world.record(NOON + at * SECOND, name)
-    claimed = replace(
-        run,
-        status=RunStatus.RUNNING,
-        dispatch=None,
-        attempt=1,
-        slice=1,
-        owner="dead",
-        fencing_token=1,
-        attempt_started_at=now,
-        slice_started_at=now,
-        claim_until=now + MINUTE,
-        due_at=now + MINUTE,
-    )
-    world.store.place(replace(claimed, **values))  # type: ignore[arg-type]
-    return run.ref
 
 
 def test_i18_without_the_stream_runs_start_through_the_sweep_alone(world: World) -> None:

@@ -9,7 +9,6 @@ Invariants:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -17,40 +16,19 @@ import pytest
 
 from cronce.core.answers import DueEntry
 from cronce.core.errors import NewerItemError, RefusedError, StoreError
-from cronce.core.records import RunRecord, RunRef
+from cronce.core.records import RunRecord
 from cronce.core.retry import Retry
 from cronce.core.run import DueKind, RunStatus
 from cronce.engine.metrics import ITEMS_UNREADABLE
 from cronce.engine.sweep import PER_KIND, SweepReport
 from cronce.testing import Unreadable, run_key
 from cronce.testing.table import Row
-from tests.scenarios.run_world import DAY, HOUR, MINUTE, NAME, NOON, SECOND, World
+from tests.scenarios.run_world import DAY, HOUR, MINUTE, NOON, SECOND, World, running
 
 
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def running(world: World, at: int = 0, name: str = NAME, **values: object) -> RunRef:
-    """A run that a worker claimed just now."""
-    now = world.clock.now()
-    run = world.record(NOON + at * SECOND, name)
-    claimed = replace(
-        run,
-        status=RunStatus.RUNNING,
-        dispatch=None,
-        attempt=1,
-        slice=1,
-        owner="dead",
-        fencing_token=1,
-        attempt_started_at=now,
-        slice_started_at=now,
-        claim_until=now + MINUTE,
-        due_at=now + MINUTE,
-    )
-    world.store.place(replace(claimed, **values))  # type: ignore[arg-type]
-    return run.ref
 
 
 def test_i20_two_hundred_unreadable_items_at_the_head_hide_nothing(world: World) -> None:
