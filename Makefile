@@ -89,6 +89,10 @@ deploy: build ## build and deploy to your AWS account (ENV=dev)
 	$(SAM) deploy --config-env $(ENV) \
 		--parameter-overrides file://parameters/$(ENV).yaml PythonRuntime=$$(cat .aws-sam/runtime) $(ARGS)
 
+.PHONY: bench
+bench: .venv/ready ## count the write units of a run, a step and a tick
+	@$(BIN)/python -m tests.benchmarks.write_units
+
 .PHONY: clean
 clean: ## remove what was built, and both environments
 	rm -rf .aws-sam .make .venv .venv-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -27,6 +27,7 @@ from cronce.core.steps import RESULT_LIMIT
 from cronce.engine import metrics
 from cronce.engine.scheduler import TickEnd
 from cronce_tools.local.template import Template
+from tests.benchmarks import write_units
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -62,6 +63,17 @@ def test_p103_the_limits_of_the_readme_are_those_of_the_code() -> None:
     assert f"{RESULT_LIMIT // 1024} KB of JSON" in README
     assert f"kept {settings.RETENTION_DAYS} days" in README
     assert Template.load().parameters["RetentionDays"]["Default"] == settings.RETENTION_DAYS
+
+
+def test_the_costs_of_the_readme_are_those_that_are_counted() -> None:
+    counted = write_units.figures()
+    assert counted["step"] == 4
+    assert "4 write units each" in README
+    assert round(counted["run"], -1) == 20
+    assert "A run itself costs about 20 write units" in README
+    assert abs(counted["dollars"] - 25) < 1
+    assert "a million runs of five steps cost about $25. A minute without work costs two." in README
+    assert counted["quiet tick"] == 2
 
 
 def test_p99_the_template_has_no_schedule_but_the_ticks_and_the_patrols() -> None:
