@@ -1,7 +1,7 @@
 """Write units of a run, by DynamoDB's published rules, counted at every call of the deployed handlers.
 
-`make bench` prints a table. Nothing is timed. Local engines report consumed capacity wrongly, so it is computed
-here from the items before and after each call:
+`make bench` prints a table. Nothing is timed. Local engines report consumed capacity wrongly, so it is
+computed here from the items before and after each call:
 
 * a plain write: 1 unit per KB of the larger of the item before and after, rounded up;
 * in a transaction: 2 units per KB, for a condition check too (of the item that is checked);
