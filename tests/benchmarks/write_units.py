@@ -14,6 +14,7 @@ computed here from the items before and after each call:
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -27,7 +28,6 @@ import boto3
 from boto3.dynamodb.types import TypeDeserializer
 from botocore.client import BaseClient
 
-import jobs
 from cronce_tools.local.moto_engine import Proceed, behind
 from cronce_tools.local.stack import MINUTE, LocalStack, local_stack
 
@@ -129,7 +129,8 @@ def _writes(operation: str, parameters: Item) -> Iterator[tuple[str, Item, bool]
 
 def measured(steps: int) -> Counter[str]:
     """Units of one run of so many steps, by phase; `quiet tick` is a tick with nothing due."""
-    meter, before = Meter(), list(jobs.__path__)
+    meter, jobs = Meter(), importlib.import_module("jobs")
+    before = list(jobs.__path__)
     with TemporaryDirectory() as folder, local_stack(NOON) as stack, behind(meter.gate):
         (Path(folder) / "measured.py").write_text(JOB.format(steps=steps))
         jobs.__path__[:] = [folder]
