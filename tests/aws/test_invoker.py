@@ -64,6 +64,8 @@ def test_a_run_is_one_asynchronous_invocation_with_its_id(client: LambdaClient, 
 
     LambdaInvoker(client, EXECUTOR).invoke(RUN)
 
+    stub.assert_no_pending_responses()
+
 
 @pytest.mark.parametrize(
     "code, status",
