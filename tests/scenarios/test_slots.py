@@ -21,7 +21,7 @@ from cronce.core.slots import RunPolicy
 from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
 from cronce.testing import job_key, run_key
-from tests.scenarios.run_world import HOUR, MINUTE, NAME, NOON, SECOND, Gauge, World, kill
+from tests.scenarios.run_world import HOUR, MINUTE, NAME, NOON, SECOND, Gauge, World, kill, running
 
 
 @pytest.fixture
@@ -266,3 +266,36 @@ def test_p43_a_run_left_running_does_not_block_the_next_time_of_its_job(world: W
     world.minutes(2)
     assert (world.run(dead).status, world.run(dead).reason) == (RunStatus.FAILED, Reason.LOST)
     assert world.execute(world.plan(world.clock.now())).outcome is Outcome.SUCCEEDED
+
+
+def stands_still(world: World, call: str, number: int = 1) -> RunRef:
+    """At a call of that name 150 s pass; at their end a living worker renews its claim. The worker's run."""
+    ref, calls = running(world, owner="alive"), [call] * number
+
+    def hook(name: str, when: str) -> None:
+        if when == "before" and calls and name == call:
+            calls.pop()
+            if not calls:
+                world.clock.advance(150 * SECOND)
+                run = world.run(ref)
+                world.store.place(replace(run, claim_until=world.clock.now() + MINUTE, rev=run.rev + 1))
+
+    world.store.on_call(hook)
+    return ref
+
+
+def test_i23_an_executor_that_stood_still_takes_no_fresh_claim_for_one_from_the_future(world: World) -> None:
+    world.declare(lambda run: None, overlap="queue")
+    second = world.plan(NOON + SECOND)
+    holder = stands_still(world, "jobs.get", number=2)  # the second one is the claim's own look at the job
+    world.set_slots(Slots(held=frozenset({holder.id}), fencing_token=1))
+    world.execute(second)
+    assert world.run(holder).owner == "alive"
+
+
+def test_i23_a_sweep_that_stood_still_takes_no_fresh_claim_for_one_from_the_future(world: World) -> None:
+    world.declare(lambda run: None)
+    holder = stands_still(world, "runs.get_many")
+    world.clock.advance(65 * SECOND)
+    world.sweep(lasts=10 * MINUTE)
+    assert world.run(holder).owner == "alive"

@@ -70,7 +70,17 @@ def claim_end(run: RunRecord, now: datetime, deadline: datetime) -> datetime:
     return min(now + CLAIM_TTL, started + run.timeout - run.executed, deadline + TRUST_MARGIN)
 
 
-def is_expired(run: RunRecord, now: datetime) -> bool:
-    """Whether a RUNNING run's claim may be taken over."""
+def is_expired(run: RunRecord, now: datetime, read_at: datetime) -> bool:
+    """Whether a RUNNING run's claim may be taken over.
+
+    A claim that ends further ahead than any right clock can have written is not believed. That is judged by
+    the time after the run was read: measured by an earlier one (the tick's, or that of an executor which
+    stood still since), a claim that was made or renewed meanwhile would look like one from the future.
+
+    Args:
+        run: as read.
+        now: to judge its end by; rather too early than too late.
+        read_at: an instant after it was read.
+    """
     until = run.claim_until
-    return until is None or until + TAKE_OVER_AFTER <= now or until > now + CLAIM_TTL + BELIEF_MARGIN
+    return until is None or until + TAKE_OVER_AFTER <= now or until > read_at + CLAIM_TTL + BELIEF_MARGIN

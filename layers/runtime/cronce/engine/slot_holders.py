@@ -33,10 +33,11 @@ def holders(ledger: Ledger, held: Collection[str], policy: RunPolicy, now: datet
     """
     refs = {ref.id: ref for ref in map(_parsed, held) if ref}
     found = ledger.runs.get_many(list(refs.values()))
+    read_at = ledger.clock.now()
     lost = [
         ledger.lose(run, policy, now) is Applied.DONE
         for run in found.values()
-        if run.status is RunStatus.RUNNING and is_expired(run, now)
+        if run.status is RunStatus.RUNNING and is_expired(run, now, read_at)
     ]
     if any(lost):
         return None

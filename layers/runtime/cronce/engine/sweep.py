@@ -165,7 +165,7 @@ class _Pass:
 
     def running(self, run: RunRecord) -> None:
         """RUNNING: is its worker alive?"""
-        if is_expired(run, self.now):
+        if is_expired(run, self.now, self.ledger.clock.now()):
             if self.ledger.lose(run, self.policy(run), self.now) is Applied.DONE:
                 self.tally["lost"] += 1
         elif run.claim_until is not None:
