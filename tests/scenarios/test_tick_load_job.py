@@ -15,7 +15,7 @@ import pytest
 from cronce.core.job import Job
 from cronce.engine import registry
 from cronce.engine.job_loader import LoadProblem
-from cronce.engine.registry import load_job
+from cronce.engine.registry import discover, load_job
 from tests.scenarios.job_package import Package, declares
 
 
@@ -47,6 +47,35 @@ def test_a_module_that_does_not_import_says_why(package: Package) -> None:
     assert loaded(package, "menu", "menu") == LoadProblem(
         f"ModuleNotFoundError: No module named 'a_library_that_is_not_there' ({package.name}/menu.py:1)"
     )
+
+
+REPLACED = """
+import sys
+from cronce import Cron, job
+
+@job("menu", schedule=Cron("0 6 * * *"))
+def menu(run): pass
+
+class Settings:
+    __slots__ = ()
+
+sys.modules[__name__] = Settings()
+"""
+
+
+def test_a_module_that_puts_something_else_in_its_place_is_a_problem_and_nothing_is_raised(
+    package: Package,
+) -> None:
+    package.add("odd.py", REPLACED)
+    package.add("other.py", declares("other"))
+
+    problem = loaded(package, "odd", "menu")
+    catalog = discover(package.name)
+
+    assert isinstance(problem, LoadProblem)
+    assert "put a Settings in its own place" in problem.text
+    assert list(catalog.jobs) == ["other"]
+    assert "put a Settings in its own place" in catalog.problems[f"{package.name}.odd"]
 
 
 def test_nothing_outside_the_package_is_imported(package: Package) -> None:

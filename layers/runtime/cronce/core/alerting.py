@@ -229,7 +229,9 @@ def _was_forgotten(alert: Alert, finding: Finding) -> bool:
 
     Only what is found again and again can be one. An end is found until it is told, so it is new.
     """
-    return finding.time.trouble is Trouble.MISSED and _is_full(alert) and _is_older(finding.time, alert)
+    lists_missed = any(time.trouble is Trouble.MISSED for time in alert.times)  # the newest one always stays
+    missed = finding.time.trouble is Trouble.MISSED
+    return missed and lists_missed and _is_full(alert) and _is_older(finding.time, alert)
 
 
 def _is_full(alert: Alert) -> bool:

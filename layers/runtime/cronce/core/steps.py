@@ -53,10 +53,12 @@ def check_items(run_id: str, step: str, items: object, key: object) -> None:
     Raises:
         StepError: the items are not several, or the key is no function of an item.
     """
-    if not isinstance(items, Iterable):
+    try:
+        iter(items)  # type: ignore[call-overload]  # sequences of the old kind too: the call itself decides
+    except TypeError:
         raise StepError(
             f"run {run_id}: step {step!r}: items takes a list or another iterable, not {type(items).__name__}"
-        )
+        ) from None
     if key is not None and not callable(key):
         raise StepError(
             f"run {run_id}: step {step!r}: key takes a function of an item, such as "

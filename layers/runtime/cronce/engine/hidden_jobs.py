@@ -34,7 +34,7 @@ def remember(made: Iterable[MadeJob], package: str) -> None:
     for each in made:
         line = _line_of(each, package)
         module = sys.modules.get(line.module) if line else None
-        if module is not None:
+        if isinstance(module, ModuleType):
             vars(module).setdefault(_HEARD, []).append(each)
 
 

@@ -157,13 +157,16 @@ def _imported(name: str, package: str, seconds: float) -> ModuleType | BaseExcep
     with made_jobs() as made:
         try:
             with time_limit(seconds, what):
-                return importlib.import_module(name)
+                module: object = importlib.import_module(name)
         except BaseException as problem:
             if isinstance(problem, TimeLimitExceeded) and problem.what != what:
                 raise  # somebody's limit around this one
             return problem
         finally:
             remember(made, package)
+    if isinstance(module, ModuleType):
+        return module
+    return TypeError(f"{name} put a {type(module).__name__} in its own place: a module of jobs stays one")
 
 
 def _is_absent(module: str, problem: BaseException) -> bool:
