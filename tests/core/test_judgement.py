@@ -9,13 +9,13 @@ Invariants:
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from cronce.core.job import Job, job
-from cronce.core.judgement import LOOKED_AT, FullSlots, too_late, with_full_slots
+from cronce.core.judgement import FullSlots, takes_the_place_of, too_late, with_full_slots, yields_to_newer
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus, Trigger
 from cronce.core.schedule import Cron
@@ -42,65 +42,74 @@ def run(**values: Any) -> RunRecord:
     return replace(made, **values)
 
 
+def newer(hours: int = 1, **values: Any) -> RunRecord:
+    """A run of a later hour, planned at its time."""
+    at = NOON + hours * HOUR
+    return run(**{"ref": RunRef("menu", at), "created_at": at, **values})
+
+
 def test_a_run_in_time_may_start_whatever_the_policy() -> None:
     for policy in ("latest", "all", "skip"):
-        assert too_late(run(), declared(catch_up=policy), NOON + HOUR, NOON + 5 * MINUTE) is None
+        options = declared(catch_up=policy)
+        assert not too_late(run(), options, NOON + 5 * MINUTE)
+        assert not yields_to_newer(run(), options, NOON + 15 * MINUTE)
 
 
 def test_p24_skip_drops_a_run_that_is_later_than_its_grace() -> None:
     skips = declared(catch_up="skip", grace="10m")
-    assert too_late(run(), skips, NOON, NOON + 10 * MINUTE) is None
-    assert too_late(run(), skips, NOON, NOON + 10 * MINUTE + SECOND) is Reason.LATE
+    assert not too_late(run(), skips, NOON + 10 * MINUTE)
+    assert too_late(run(), skips, NOON + 10 * MINUTE + SECOND)
 
 
 def test_i13_a_short_grace_drops_nothing_within_five_minutes() -> None:
-    assert too_late(run(), declared(catch_up="skip", grace="1m"), NOON, NOON + 5 * MINUTE) is None
+    assert not too_late(run(), declared(catch_up="skip", grace="1m"), NOON + 5 * MINUTE)
+    assert not yields_to_newer(run(), declared(grace="1m"), NOON + 5 * MINUTE)
+    assert yields_to_newer(run(), declared(grace="1m"), NOON + 5 * MINUTE + SECOND)
 
 
-def test_latest_is_superseded_by_a_time_that_is_accounted_for() -> None:
-    latest = declared()
+def test_only_latest_gives_way_to_newer_runs() -> None:
     late = NOON + 2 * HOUR
-    assert too_late(run(), latest, NOON + HOUR, late) is Reason.SUPERSEDED
-    assert too_late(run(), latest, NOON + HOUR - SECOND, late) is None
+    given_way = [
+        policy
+        for policy in ("latest", "all", "skip")
+        if yields_to_newer(run(), declared(catch_up=policy), late)
+    ]
+    assert given_way == ["latest"]
 
 
-def test_i5_what_the_planner_chose_after_an_outage_is_not_superseded_by_times_before_its_choice() -> None:
-    late_born = run(created_at=NOON + 3 * HOUR + MINUTE)
-    latest = declared()
-    assert too_late(late_born, latest, NOON + 3 * HOUR, NOON + 3 * HOUR + 2 * MINUTE) is None
-    assert too_late(late_born, latest, NOON + 4 * HOUR, NOON + 4 * HOUR + MINUTE) is Reason.SUPERSEDED
+@pytest.mark.parametrize("status", [status for status in RunStatus if status is not RunStatus.SKIPPED])
+def test_a_newer_run_takes_the_place_of_an_older_one_whatever_became_of_it(status: RunStatus) -> None:
+    assert takes_the_place_of(newer(status=status), run())
 
 
-def test_latest_is_not_superseded_by_times_that_the_calendar_excludes() -> None:
-    weekdays = declared(exclude=lambda day: day.weekday() >= 5)
-    friday = run(ref=RunRef("menu", datetime(2026, 1, 9, 23, tzinfo=UTC)))
-    saturday, monday = datetime(2026, 1, 10, tzinfo=UTC), datetime(2026, 1, 12, tzinfo=UTC)
-    assert too_late(friday, weekdays, saturday, saturday + 20 * MINUTE) is None
-    assert too_late(friday, weekdays, monday - SECOND, monday) is None
-    assert too_late(friday, weekdays, monday, monday + MINUTE) is Reason.SUPERSEDED
+@pytest.mark.parametrize("reason", [Reason.EXCLUDED, Reason.SAME_LOCAL_TIME, Reason.OVERLAP, Reason.LATE])
+def test_a_newer_run_that_is_skipped_itself_takes_nobodys_place(reason: Reason) -> None:
+    assert not takes_the_place_of(newer(status=RunStatus.SKIPPED, reason=reason), run())
 
 
-def test_no_more_than_a_thousand_later_times_are_looked_at() -> None:
-    asked: list[date] = []
+@pytest.mark.parametrize("trigger", [Trigger.MANUAL, Trigger.BACKFILL])
+def test_what_a_person_started_takes_nobodys_place(trigger: Trigger) -> None:
+    assert not takes_the_place_of(newer(trigger=trigger), run())
 
-    def never(day: date) -> bool:
-        asked.append(day)
-        return True
 
-    assert too_late(run(), declared(exclude=never), NOON + 5000 * HOUR, NOON + 5000 * HOUR) is None
-    assert len(asked) == LOOKED_AT
+def test_i5_what_the_planner_chose_after_an_outage_is_not_superseded_by_what_it_had_weighed() -> None:
+    late_born = run(created_at=NOON + 3 * HOUR)
+    assert not takes_the_place_of(newer(1), late_born)
+    assert not takes_the_place_of(newer(3), late_born), "of the same window"
+    assert takes_the_place_of(newer(4), late_born)
+    assert not takes_the_place_of(run(created_at=NOON + 9 * HOUR, ref=RunRef("menu", NOON - HOUR)), run())
 
 
 def test_all_runs_however_late_up_to_max_lateness() -> None:
     every = declared(catch_up="all")
-    assert too_late(run(), every, NOON + 20 * HOUR, NOON + 24 * HOUR) is None
-    assert too_late(run(), every, NOON + 20 * HOUR, NOON + 24 * HOUR + SECOND) is Reason.LATE
+    assert not too_late(run(), every, NOON + 24 * HOUR)
+    assert too_late(run(), every, NOON + 24 * HOUR + SECOND)
 
 
 def test_p3_max_lateness_counts_under_every_policy() -> None:
     strict = declared(max_lateness="120s")
-    assert too_late(run(), strict, NOON, NOON + 120 * SECOND) is None
-    assert too_late(run(), strict, NOON, NOON + 121 * SECOND) is Reason.LATE
+    assert not too_late(run(), strict, NOON + 120 * SECOND)
+    assert too_late(run(), strict, NOON + 121 * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +117,8 @@ def test_p3_max_lateness_counts_under_every_policy() -> None:
 )
 def test_what_has_begun_or_a_person_asked_for_is_never_too_late(exempt: dict[str, Any]) -> None:
     strict = declared(catch_up="skip", max_lateness="120s", overlap="skip")
-    assert too_late(run(**exempt), strict, NOON + 9 * HOUR, NOON + 9 * HOUR) is None
+    assert not too_late(run(**exempt), strict, NOON + 9 * HOUR)
+    assert not yields_to_newer(run(**exempt), declared(), NOON + 9 * HOUR)
     assert with_full_slots(run(**exempt), strict, 50, NOON) is FullSlots.QUEUE
 
 

@@ -8,19 +8,19 @@ Invariants:
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from cronce.core.records import RunRef
 from cronce.core.run import Notice, Reason, RunStatus
+from cronce.core.schedule import Cron
 from cronce.engine.executor import Outcome
 from cronce.engine.job_loader import LoadProblem
 from cronce.engine.metrics import ITEMS_UNREADABLE
 from cronce.engine.run_handle import Run
 from cronce.testing import job_key, run_key
-from tests.scenarios.run_world import MINUTE, NAME, NOON, World
+from tests.scenarios.run_world import HOUR, MINUTE, NAME, NOON, World
 
 
 @pytest.fixture
@@ -127,45 +127,71 @@ def test_a_late_run_is_skipped_at_its_claim_and_told(world: World) -> None:
 
 def test_a_backlog_does_not_escape_latest(world: World) -> None:
     done: list[str] = []
-    world.declare(lambda run: done.append(run.id), planned_to=NOON + timedelta(hours=2))
-    refs = [world.plan(NOON + timedelta(hours=hour)) for hour in range(3)]
-    world.clock.advance(timedelta(hours=2))
+    world.declare(lambda run: done.append(run.id), planned_to=NOON + 2 * HOUR)
+    refs = [plan_on_time(world, hour) for hour in range(3)]
+    world.clock.set(NOON + 2 * HOUR)
     world.deliver()
     assert [world.run(ref).reason for ref in refs] == [Reason.SUPERSEDED, Reason.SUPERSEDED, None]
     assert done == [refs[2].id]
 
 
-def weekend(day: date) -> bool:
-    return day.weekday() >= 5
+def plan_on_time(world: World, hour: int, **values: Any) -> RunRef:
+    at = NOON + hour * HOUR
+    return world.plan(at, created_at=at, **values)
 
 
-def test_the_last_run_before_an_excluded_weekend_is_not_superseded_by_it(world: World) -> None:
-    done: list[str] = []
-    friday, saturday = datetime(2026, 1, 9, 23, tzinfo=UTC), datetime(2026, 1, 10, tzinfo=UTC)
-    world.clock.set(friday)
-    world.declare(lambda run: done.append(run.id), exclude=weekend, planned_to=saturday)
-    ref = world.plan(friday)
-    world.clock.set(saturday + 20 * MINUTE)
+def test_a_run_is_not_superseded_by_a_time_that_nobody_planned(world: World) -> None:
+    world.declare(lambda run: None)
+    ref = world.plan()
+    world.clock.advance(40 * MINUTE)
+    world.declare(lambda run: None, schedule=Cron("30 * * * *"), planned_to=world.clock.now())
     assert world.execute(ref).outcome is Outcome.SUCCEEDED
-    assert done == [ref.id]
 
 
-def never_answers(day: date) -> bool:
-    while True:
-        pass
+def test_a_schedule_that_names_no_later_time_any_more_does_not_let_a_backlog_pass(world: World) -> None:
+    world.declare(lambda run: pytest.fail("it must not run"), planned_to=NOON + HOUR)
+    refs = [plan_on_time(world, hour) for hour in range(2)]
+    world.clock.set(NOON + 80 * MINUTE)
+    world.declare(lambda run: None, schedule=Cron("0 6 * * *"), planned_to=world.clock.now())
+    assert [world.execute(ref).outcome for ref in refs] == [Outcome.NOT_STARTED, Outcome.SUCCEEDED]
 
 
-def breaks(day: date) -> bool:
-    sys.exit("no calendar today")
-
-
-@pytest.mark.parametrize("calendar", [never_answers, breaks])
-def test_a_calendar_that_fails_at_the_claim_supersedes_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch, calendar: Callable[[date], bool]
-) -> None:
-    monkeypatch.setattr("cronce.engine.claims.CALENDAR_LIMIT", 0.1)
-    world.declare(lambda run: None, exclude=calendar, planned_to=NOON + 60 * MINUTE)
+def test_what_was_started_by_hand_since_supersedes_nothing(world: World) -> None:
+    world.declare(lambda run: None, planned_to=NOON + HOUR)
     ref = world.plan()
     world.clock.advance(80 * MINUTE)
+    for number in range(30):
+        world.manual(f"m{number}", NOON + 30 * MINUTE)
     assert world.execute(ref).outcome is Outcome.SUCCEEDED
-    assert len(world.telemetry.named("calendar.failed")) == 1
+
+
+def test_the_last_run_before_excluded_days_is_not_superseded_by_them(world: World) -> None:
+    world.declare(lambda run: None, planned_to=NOON + 60 * HOUR)
+    ref = world.plan()
+    excluded = {"status": RunStatus.SKIPPED, "reason": Reason.EXCLUDED, "dispatch": None, "due_at": None}
+    for hour in range(1, 61):
+        plan_on_time(world, hour, **excluded)
+    world.clock.set(NOON + 60 * HOUR)
+    assert world.execute(ref).outcome is Outcome.SUCCEEDED
+
+
+def test_a_newer_run_behind_many_that_are_excluded_supersedes_all_the_same(world: World) -> None:
+    world.declare(lambda run: None, planned_to=NOON + 60 * HOUR)
+    ref = world.plan()
+    excluded = {"status": RunStatus.SKIPPED, "reason": Reason.EXCLUDED, "dispatch": None, "due_at": None}
+    plan_on_time(world, 1)
+    for hour in range(2, 61):
+        plan_on_time(world, hour, **excluded)
+    world.clock.set(NOON + 60 * HOUR)
+    assert world.execute(ref).outcome is Outcome.NOT_STARTED
+    assert world.run(ref).reason is Reason.SUPERSEDED
+
+
+def test_a_claim_in_time_does_not_look_for_newer_runs(world: World) -> None:
+    calls: list[str] = []
+    world.declare(lambda run: None, planned_to=NOON + HOUR)
+    ref = world.plan()
+    world.clock.advance(15 * MINUTE)
+    world.store.on_call(lambda call, when: calls.append(call))
+    assert world.execute(ref).outcome is Outcome.SUCCEEDED
+    assert "runs.runs" not in calls

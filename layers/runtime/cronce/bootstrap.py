@@ -179,7 +179,7 @@ class _Process:
     @cached_property
     def executor(self) -> Function[Executor]:
         settings = executor_settings()
-        check_zone_data()  # whether a run is still worth starting is asked of its schedule
+        check_zone_data()  # a job computes by the zones that it was planned by
         telemetry = _telemetry("executor", settings.stack)
         store = self._store(settings.store)
         ledger = self._ledger(store, telemetry, settings.store.retention)

@@ -5,9 +5,9 @@ throttled, it was queued. So the policies that the planner applied are applied a
 scheduled run that never had a claim and that no operator touched: what has begun is finished, and what a
 person asked for is done.
 
-A backlog must not escape `catch_up=latest`: the run is superseded when the schedule names a later time
-that is already accounted for (`planned_to`), for that one will run in its place. A time that the job's
-calendar excludes runs in nobody's place.
+A backlog must not escape `catch_up=latest`: the run is superseded when the ledger holds a newer run that was
+planned after it, for that one runs in its place. The records are asked, not the schedule: it may have changed
+since, and then it names times that nobody planned. A run that is itself skipped runs in nobody's place.
 
 Neither judges before a run is later than `LATE_START`. A tick that crashes, or a stream that stands still
 and leaves the work to the sweep, makes runs of an every-minute job a few minutes late; dropping those
@@ -21,16 +21,12 @@ from enum import StrEnum
 
 from cronce.core.job import QUEUE_BOUND, CatchUp, Job, Overlap
 from cronce.core.records import RunRecord
-from cronce.core.run import Reason
+from cronce.core.run import RunStatus
 
 LATE_START = timedelta(minutes=5)
 """Up to here a start counts as in time, whatever the policy."""
 ON_TIME = timedelta(seconds=150)
 """A run born at most so long after its time is on time: a tick a minute, of which one may be missed."""
-
-
-LOOKED_AT = 1000
-"""Later times that are looked at; where all of them are excluded the run may start, it is the newest."""
 
 
 class FullSlots(StrEnum):
@@ -47,45 +43,54 @@ def is_first_claim(run: RunRecord) -> bool:
     return run.attempt == 0 and run.is_scheduled and not run.touched
 
 
-def too_late(run: RunRecord, job: Job, planned_to: datetime, now: datetime) -> Reason | None:
-    """Why a run must not start any more: LATE or SUPERSEDED; None = it may start.
-
-    May call the author's calendar, so it may raise anything, and take any time.
+def too_late(run: RunRecord, job: Job, now: datetime) -> bool:
+    """Whether a run must not start any more, whatever else was planned: SKIPPED(late).
 
     Args:
         run: PENDING.
         job: its code.
-        planned_to: up to here the job's occurrences are accounted for.
         now: of the claim.
     """
-    lateness = now - run.ref.scheduled_at
     if not is_first_claim(run):
-        return None
+        return False
+    lateness = now - run.ref.scheduled_at
     if job.max_lateness is not None and lateness > job.max_lateness:
-        return Reason.LATE
-    if lateness <= max(job.grace, LATE_START):
-        return None
-    if job.catch_up is CatchUp.SKIP:
-        return Reason.LATE
-    if job.catch_up is CatchUp.LATEST:
-        return Reason.SUPERSEDED if _has_successor(run, job, planned_to) else None
-    return None
+        return True
+    return job.catch_up is CatchUp.SKIP and _starts_late(run, job, now)
 
 
-def _has_successor(run: RunRecord, job: Job, planned_to: datetime) -> bool:
-    """Whether a later time that is accounted for was not excluded.
+def yields_to_newer(run: RunRecord, job: Job, now: datetime) -> bool:
+    """Whether a run must not start if there is one that `takes_the_place_of` it: SKIPPED(superseded).
 
-    Only times after the run's birth can take its place: what was due before then the planner has weighed, by
-    the schedule in force at that time, and it chose this run.
+    Args:
+        run: PENDING.
+        job: its code.
+        now: of the claim.
     """
-    later = job.schedule.next_after(max(run.ref.scheduled_at, run.created_at))
-    for _ in range(LOOKED_AT):
-        if later is None or later > planned_to:
-            return False
-        if not job.is_excluded(later):
-            return True
-        later = job.schedule.next_after(later)
-    return False
+    return job.catch_up is CatchUp.LATEST and is_first_claim(run) and _starts_late(run, job, now)
+
+
+def takes_the_place_of(newer: RunRecord, run: RunRecord) -> bool:
+    """Whether a run is one that runs, ran or failed in the place of an older one.
+
+    Only what was planned after the run's birth can be: what was due before, the planner has weighed when it
+    chose this run. What was skipped runs for nobody. What an operator cancelled does count: nobody who stops
+    the newest run wants an older one instead.
+
+    Args:
+        newer: any run of the same job.
+        run: the one that asks to start.
+    """
+    return (
+        newer.is_scheduled
+        and newer.ref.scheduled_at > run.ref.scheduled_at
+        and newer.created_at > run.created_at
+        and newer.status is not RunStatus.SKIPPED
+    )
+
+
+def _starts_late(run: RunRecord, job: Job, now: datetime) -> bool:
+    return now - run.ref.scheduled_at > max(job.grace, LATE_START)
 
 
 def with_full_slots(run: RunRecord, job: Job, waiting: int, now: datetime) -> FullSlots:

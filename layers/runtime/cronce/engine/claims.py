@@ -20,7 +20,7 @@ leaks no slot for longer than somebody waits for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cronce.core import judgement, moves, slots
@@ -38,10 +38,10 @@ from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import RunPolicy
 from cronce.engine.ledger import Ledger
 from cronce.engine.slot_holders import holders
-from cronce.engine.time_limit import TimeLimitExceeded, time_limit
 
-CALENDAR_LIMIT = 2.0
-"""Seconds that a job's calendar may take at a claim; the planner gives it as much."""
+NEWER_RUNS = (25, 1000)
+"""Newest runs among which one is looked for that takes a late run's place: the first few nearly always hold
+one. Where a thousand do not (days that the job's calendar excludes), the run may start."""
 
 
 class Entry(StrEnum):
@@ -200,29 +200,27 @@ class Claims:
         return replace(change, slots=SlotsChange(before=state.slots, after=after))
 
     def _end_instead(self, candidate: Candidate, planned_to: datetime, now: datetime) -> RunRecord | None:
-        run, retention = candidate.run, self.ledger.retention
+        run, job, retention = candidate.run, candidate.job, self.ledger.retention
         if run.cancel_requested:
             return moves.cancelled(run, now, retention)
         if run.executed >= run.timeout:
             return moves.timed_out(run, now, retention)
-        reason = self._too_late(candidate, planned_to, now)
-        return moves.skipped(run, reason, now, retention) if reason else None
-
-    def _too_late(self, candidate: Candidate, planned_to: datetime, now: datetime) -> Reason | None:
-        """Why the run must not start any more. A calendar that does not answer supersedes nothing."""
-        run, job = candidate.run, candidate.job
-        what = f"the calendar of job {job.name}"
-        try:
-            with time_limit(CALENDAR_LIMIT, what):
-                return judgement.too_late(run, job, planned_to, now)
-        except TimeLimitExceeded as error:
-            if error.what != what:  # somebody's limit around this one
-                raise
-            problem = str(error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's calendar
-            problem = f"{type(error).__name__}: {error}"
-        self.ledger.telemetry.warn("calendar.failed", run=run.ref.id, problem=problem)
+        if judgement.too_late(run, job, now):
+            return moves.skipped(run, Reason.LATE, now, retention)
+        if judgement.yields_to_newer(run, job, now) and self._has_successor(run, planned_to):
+            return moves.skipped(run, Reason.SUPERSEDED, now, retention)
         return None
+
+    def _has_successor(self, run: RunRecord, planned_to: datetime) -> bool:
+        """Whether a newer run takes the place of a late one. Nothing is planned past `planned_to`."""
+        after = run.ref.scheduled_at + timedelta(seconds=1)
+        for limit in NEWER_RUNS if after <= planned_to else ():
+            newer = self.ledger.runs.runs(run.ref.job, after, planned_to, limit)
+            if any(judgement.takes_the_place_of(one, run) for one in newer):
+                return True
+            if len(newer) < limit:
+                return False
+        return False
 
     def _start(self, candidate: Candidate, token: int, now: datetime) -> RunChange:
         run = candidate.run
