@@ -3,7 +3,8 @@
 Invariants:
 - a stop signal is raised again at every later call, in `finally` blocks too, and swallowing it is no success;
 - what a step has done is recorded before its job stops;
-- a run never executes for longer than its timeout, over all attempts and slices: what goes on is interrupted.
+- a run never executes for longer than its timeout, over all attempts and slices: what goes on is interrupted,
+but never between the effect's end and its record.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cronce.core.records import RunRef
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
-from cronce.engine.time_limit import TimeLimitExceeded
+from cronce.engine.time_limit import AGAIN, TimeLimitExceeded
 from tests.scenarios.run_world import (
     LONG,
     MINUTE,
@@ -169,6 +170,12 @@ def spin() -> NoReturn:
         pass
 
 
+def busy(seconds: float) -> None:
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        pass
+
+
 def test_p45_a_function_that_never_returns_is_ended_by_its_timeout_and_the_next_run_starts(
     world: World,
 ) -> None:
@@ -211,12 +218,11 @@ def test_p45_a_function_that_swallows_the_interruption_is_interrupted_again_and_
     assert swallowed == ["the function of job menu took longer than 0.1 s"] * 2
 
 
-@pytest.mark.parametrize("method", ["steps.record", "steps.load"])
 def test_i33_a_function_that_is_interrupted_within_a_store_call_still_gets_its_end_on_record(
-    world: World, method: str
+    world: World,
 ) -> None:
     def stuck(call: str, when: str) -> None:
-        if (call, when) == (method, "before"):
+        if (call, when) == ("steps.load", "before"):
             spin()
 
     world.declare(lambda run: run.step("one", int))
@@ -226,6 +232,64 @@ def test_i33_a_function_that_is_interrupted_within_a_store_call_still_gets_its_e
     run = world.run(ref)
     assert (run.status, run.reason) == (RunStatus.FAILED, Reason.TIMEOUT)
     assert world.slots().held == frozenset()
+
+
+def slow_record(world: World, when: str) -> None:
+    """Recording takes longer than the run may, by several interruptions."""
+
+    def slow(call: str, moment: str) -> None:
+        if (call, moment) == ("steps.record", when):
+            busy(3 * AGAIN)
+
+    world.store.on_call(slow)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_i33_a_step_whose_record_is_being_written_is_recorded_and_then_the_job_is_interrupted(
+    world: World, when: str
+) -> None:
+    reached: list[str] = []
+
+    def job(run: Run) -> None:
+        run.step("one", reached.append, "done")
+        reached.append("behind")
+
+    world.declare(job)
+    slow_record(world, when)
+    ref = world.plan(timeout=SECOND / 10)
+    assert world.execute(ref).outcome is Outcome.FAILED
+    assert world.run(ref).reason is Reason.TIMEOUT
+    assert [step.name for step in world.store.steps.load(ref)] == ["one"]
+    assert reached == ["done"]
+    assert world.slots().held == frozenset()
+
+
+def test_i33_items_that_an_interrupted_each_has_done_are_recorded_however_long_that_takes(
+    world: World,
+) -> None:
+    def work(item: int) -> int:
+        return item if item < 3 else spin()
+
+    world.declare(lambda run: run.each("send", range(5), work, checkpoint_every=100))
+    slow_record(world, "before")
+    ref = world.plan(timeout=SECOND / 10)
+    assert world.execute(ref).outcome is Outcome.FAILED
+    assert [step.keys for step in world.store.steps.load(ref)] == [("0", "1", "2")]
+
+
+def test_i33_a_record_that_is_refused_after_the_time_is_over_leaves_the_run_to_who_has_it(
+    world: World,
+) -> None:
+    def taken(call: str, when: str) -> None:
+        if (call, when) == ("steps.record", "before"):
+            busy(2 * AGAIN)
+            world.store.place(replace(world.run(ref), owner="another", fencing_token=9))
+
+    world.declare(lambda run: run.step("one", int))
+    ref = world.plan(timeout=SECOND / 10)
+    world.store.on_call(taken)
+    assert world.execute(ref).outcome is Outcome.CLAIM_LOST
+    assert world.run(ref).owner == "another"
 
 
 def test_an_interruption_after_a_cancel_request_was_heard_leaves_the_run_cancelled(world: World) -> None:

@@ -2,19 +2,21 @@
 
 Invariants:
 - code that takes too long is interrupted, in the main thread;
-- the alarm that was set before is as it was before, at its time.
+- the alarm that was set before is as it was before, at its time;
+- a shielded block is never interrupted; the interruption that came due meanwhile is raised right after it.
 """
 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from time import perf_counter
 from types import FrameType
 
 import pytest
 
-from cronce.engine.time_limit import TimeLimitExceeded, time_limit
+from cronce.engine.time_limit import AGAIN, TimeLimitExceeded, shielded, time_limit
 
 
 @pytest.fixture
@@ -93,3 +95,60 @@ def test_code_that_swallows_the_interruption_is_interrupted_again() -> None:
     with pytest.raises(TimeLimitExceeded, match="a stubborn task took longer"):
         stubborn(swallowed)
     assert len(swallowed) == 1
+
+
+def shielded_twice(reached: list[str]) -> None:
+    with time_limit(0.02, "a task"):
+        with shielded():
+            with shielded():
+                busy(0.02 + 2 * AGAIN)
+                reached.append("inner")
+            reached.append("outer")
+        reached.append("behind")
+
+
+def test_a_shielded_block_is_not_interrupted_and_what_comes_after_it_is() -> None:
+    reached: list[str] = []
+    with pytest.raises(TimeLimitExceeded, match="a task"):
+        shielded_twice(reached)
+    assert reached == ["inner", "outer"]
+
+
+def test_what_was_shielded_from_one_limit_is_not_raised_in_another() -> None:
+    with pytest.raises(TimeLimitExceeded), time_limit(0.02, "a task"), shielded():
+        busy(0.05)
+    with time_limit(5, "another task"):
+        with shielded():
+            pass
+        busy(2 * AGAIN)
+
+
+def fails_late() -> None:
+    with time_limit(0.02, "a task"), shielded():
+        busy(0.05)
+        raise ValueError("no eggs")
+
+
+def test_a_shielded_block_that_fails_after_its_time_is_interrupted_with_its_failure_behind_it() -> None:
+    with pytest.raises(TimeLimitExceeded) as raised:
+        fails_late()
+    assert isinstance(raised.value.__context__, ValueError)
+
+
+def test_a_shield_in_another_thread_shields_nothing_here() -> None:
+    opened, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with shielded():
+            opened.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        assert opened.wait(30)
+        with pytest.raises(TimeLimitExceeded), time_limit(0.02, "a task"):
+            busy(5)
+    finally:
+        done.set()
+        thread.join()

@@ -7,7 +7,6 @@ thread, where the limit holds. What it does not reach is ended by Lambda, and th
 from __future__ import annotations
 
 import inspect
-import traceback
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -46,17 +45,8 @@ def call(job: Job, run: Run, left: timedelta) -> Called:
         with time_limit(max(left.total_seconds(), LEAST), what) as reached:
             returned = job.function(run)
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is the job's and goes into its record
-        if reached.exceeded:
-            _let_go(error)
         return Called(raised=error, interrupted=reached.exceeded)
     return Called(raised=_not_a_function(job, returned), interrupted=reached.exceeded)
-
-
-def _let_go(error: BaseException | None) -> None:
-    """Drop what the interrupted frames hold: a block just being entered may have the claim's lock."""
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__context__
 
 
 def _not_a_function(job: Job, returned: object) -> BaseException | None:

@@ -12,6 +12,7 @@ from cronce.core.records import StepRecord
 from cronce.core.steps import values_by_key
 from cronce.engine.held_claim import HeldClaim
 from cronce.engine.ledger import Ledger
+from cronce.engine.time_limit import shielded
 
 STORE_TRIES = 3
 """An effect that has happened is worth more than one try to record it; each is harmless."""
@@ -45,7 +46,7 @@ class StepLog:
         return values_by_key(step for step in self._load().get(name, []) if step.chunk is not None)
 
     def record(self, name: str, result: str, chunk: int | None = None, keys: tuple[str, ...] = ()) -> None:
-        """Keep a result under the claim.
+        """Keep a result under the claim. What has happened is written down before the run's time ends it.
 
         Args:
             name: of the step.
@@ -55,6 +56,7 @@ class StepLog:
 
         Raises:
             ClaimLost: another worker has the claim, or the store did not answer.
+            TimeLimitExceeded: the run's time was over meanwhile; the result is kept.
         """
         run = self._claim.record
         step = StepRecord(
@@ -67,9 +69,10 @@ class StepLog:
             fencing_token=run.fencing_token,
             at=self._ledger.clock.now(),
         )
-        self._write(step)
-        self._load()[name].append(step)
-        self.recorded += 1
+        with shielded():
+            self._write(step)
+            self._load()[name].append(step)
+            self.recorded += 1
 
     def _write(self, step: StepRecord) -> None:
         """Record it, or close the handle: what comes after must not happen as if this had been recorded."""

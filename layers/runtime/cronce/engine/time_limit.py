@@ -8,6 +8,10 @@ at once.
 An exception that was swallowed (by a bare `except`, or because it came up within a destructor) comes again
 every `AGAIN` seconds.
 
+Code inside `shielded` is not interrupted. If its time runs out meanwhile, the interruption comes right after
+it, once. It is for short writes of cronce's own, which end by themselves: what bounds them is the client that
+they use.
+
 Not guaranteed: code that swallows it every time goes on; so does a call into C that ignores signals. In other
 threads there is no limit at all, because Python delivers signals to the main thread only. Lambda calls
 handlers in the main thread; what outlives the limit there ends with the invocation.
@@ -53,6 +57,43 @@ class Reached:
     exceeded: bool = False
 
 
+@dataclass(kw_only=True, slots=True)
+class _Shield:
+    """What is shielded in the main thread at this moment.
+
+    Attributes:
+        depth: blocks that are open.
+        deferred: an interruption waits for the outermost one to end.
+    """
+
+    depth: int = 0
+    deferred: bool = False
+
+
+_shield = _Shield()
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Let no `time_limit` interrupt the code inside; what came due is raised when the block is left.
+
+    The block has to end in bounded time by itself.
+
+    Raises:
+        TimeLimitExceeded: the time was over meanwhile.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _shield.depth += 1  # from here on nothing is raised, so that it is always taken back
+    try:
+        yield
+    finally:
+        _shield.depth -= 1
+        if _shield.deferred and not _shield.depth:
+            signal.raise_signal(signal.SIGALRM)
+
+
 @contextmanager
 def time_limit(seconds: float, what: str) -> Iterator[Reached]:
     """Interrupt the code inside after so many seconds.
@@ -71,8 +112,10 @@ def time_limit(seconds: float, what: str) -> Iterator[Reached]:
     armed = True
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        _shield.deferred = armed and _shield.depth > 0
         if armed:
             reached.exceeded = True
+        if armed and not _shield.deferred:
             raise TimeLimitExceeded(what, seconds)
 
     began = perf_counter()
