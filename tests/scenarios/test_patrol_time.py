@@ -3,6 +3,7 @@
 Invariants:
 - the gauges are published before the first notice is;
 - no notice and no mark is begun after the time is over; the next patrol does what is left, nothing twice;
+- a topic that hangs keeps no end from being marked, marks that are slow keep nobody from being told;
 - a patrol that judged everything sends its heartbeat, however much it has left to tell.
 """
 
@@ -13,6 +14,7 @@ from datetime import timedelta
 import pytest
 
 from cronce.core.alerts import NoticeText
+from cronce.core.errors import NotifyError
 from cronce.core.run import Notice
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
 from cronce.engine.watchdog import PatrolReport
@@ -67,7 +69,6 @@ def test_what_a_patrol_has_no_time_to_tell_is_told_by_the_next_ones(world: World
     first = patrol(world, topic, 30 * SECOND)
 
     assert (len(first.told), len(first.untold), first.in_time) == (5, 5, False)
-    assert pending_ends(world) == 10, "to mark them takes time too"
     assert (first.complete, world.telemetry.metrics[PATROL_COMPLETED]) == (True, 1)
     assert [line.name for line in world.telemetry.warnings][-1] == "patrol.completed"
 
@@ -75,8 +76,44 @@ def test_what_a_patrol_has_no_time_to_tell_is_told_by_the_next_ones(world: World
     world.tick()
     second = patrol(world, topic, 36 * SECOND)
     assert (len(second.told), second.untold, second.in_time) == (5, (), True)
-    assert pending_ends(world) == 0
     world.patrols(3)
+    assert sorted(world.told()) == [("opened", job) for job in JOBS]
+
+
+def test_a_topic_that_hangs_keeps_no_end_from_being_marked(world: World) -> None:
+    class Hangs(SlowTopic):
+        def publish(self, notice: NoticeText) -> None:
+            self.world.clock.advance(self.takes)
+            raise NotifyError("no answer")
+
+    counts = []
+    for _ in range(3):
+        report = patrol(world, Hangs(world, 10 * SECOND), 30 * SECOND)
+        assert (report.told, report.in_time, pending_ends(world)) == ((), False, 0)
+        counts.append([world.alert(job).count for job in JOBS])
+        world.clock.advance(MINUTE)
+        world.tick()
+    assert counts == 3 * [[1] * 10]
+
+    world.patrol()
+    assert sorted(world.told()) == [("opened", job) for job in JOBS]
+
+
+def test_marking_takes_half_of_the_time_and_what_telling_leaves(world: World) -> None:
+    def slow(call: str, when: str) -> None:
+        if (call, when) == ("runs.mark_told", "before"):
+            world.clock.advance(5 * SECOND)
+
+    world.store.on_call(slow)
+
+    first = patrol(world, SlowTopic(world, SECOND), 40 * SECOND)
+
+    assert (len(first.told), first.untold, first.in_time) == (10, (), False)
+    assert pending_ends(world) == 4, "four marks before the notices and two after them"
+    world.clock.advance(MINUTE)
+    world.tick()
+    assert patrol(world, SlowTopic(world, SECOND), 40 * SECOND).in_time
+    assert pending_ends(world) == 0
     assert sorted(world.told()) == [("opened", job) for job in JOBS]
 
 

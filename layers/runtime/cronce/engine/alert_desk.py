@@ -42,7 +42,6 @@ class AlertDesk:
         log: where trouble goes.
         now: of the patrol.
         scheduler_is_alive: whether its alert can be closed.
-        has_time: whether another notice may be begun.
         alerts: by scope, as far as this patrol looked at them.
         recorded: scopes whose findings are safely written.
         opened: scopes of the alerts that this patrol opened.
@@ -60,7 +59,6 @@ class AlertDesk:
     log: PatrolLog
     now: datetime
     scheduler_is_alive: bool
-    has_time: Callable[[], bool]
     alerts: dict[str, Alert] = field(default_factory=dict)
     recorded: set[str] = field(default_factory=set)
     opened: list[str] = field(default_factory=list)
@@ -90,12 +88,12 @@ class AlertDesk:
                     after = alerting.closed(after, because, self.now)
                 self._write_decision(before, after)
 
-    def tell(self) -> None:
+    def tell(self, has_time: Callable[[], bool]) -> None:
         """Publish the notices that are owed, as long as there is time. The next patrol owes the rest."""
         for scope, alert in list(self.alerts.items()):
             if not alerting.may_send(alert, self.now):
                 continue
-            if not self.has_time():
+            if not has_time():
                 self.untold.append(scope)
                 continue
             with self.log.part(f"notice of {scope}"):

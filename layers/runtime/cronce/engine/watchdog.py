@@ -3,21 +3,23 @@
 The order of its writes is what makes a notice come at least once, whatever dies in between:
 
     1. the alert is written with all that was found; it owes a notice from then on
-    2. the notice is published: `sending_until` set by condition, published, marked
-    3. the ends that the alert lists are marked as told
+    2. the ends that the alert lists are marked as told
+    3. the notice is published: `sending_until` set by condition, published, marked
 
-A patrol that dies before 1 leaves the ends pending; before 2, an alert that owes a notice; within 2, a
-`sending_until` that passes before the next patrol; before 3, ends that the alert knows already. Two patrols
-at once write the alert under one `rev`: one of them is refused and leaves the rest to the other.
+A patrol that dies before 1 leaves the ends pending; before 2, ends that the alert knows already; before 3, an
+alert that owes a notice; within 3, a `sending_until` that passes before the next patrol. Two patrols at once
+write the alert under one `rev`: one of them is refused and leaves the rest to the other.
 
-The gauges are published by every patrol, 0 when fine, and as soon as they are known, between 1 and 2: telling
-takes as long as the topic takes to answer. One that could not look at everything does not claim that all is
-well: it publishes no gauge of 0 and no heartbeat, and the alarm on the heartbeat says so.
+The gauges are published by every patrol, 0 when fine, and as soon as they are known, after 1: marking and
+telling take as long as the store and the topic take to answer. One that could not look at everything does not
+claim that all is well: it publishes no gauge of 0 and no heartbeat, and the alarm on the heartbeat says so.
 
-Time. Looking and deciding is not cut short: half of it would be taken for all. 2 and 3 end at `until`; what
-is left then is owed and still in the index, so the next patrol does it. Such a patrol is a complete one, and
-sends its heartbeat, if it judged everything: the trouble is on the gauges, and thousands of notices at once
-must not raise the alarm that nobody is looking. One that is killed before it has judged sends none.
+Time. Looking and deciding is not cut short: half of it would be taken for all. 2 and 3 end at `until`, and
+neither can take the other's time: 2 has half of what is left, 3 goes on to the end, and what then remains is
+for the rest of 2. What is not done is owed and still in the index, so the next patrol does it. Such a patrol
+is a complete one, and sends its heartbeat, if it judged everything: the trouble is on the gauges, and
+thousands of notices at once must not raise the alarm that nobody is looking. One that is killed before it has
+judged sends none.
 """
 
 from __future__ import annotations
@@ -25,12 +27,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from cronce.core import alerting, health
 from cronce.core.alerts import SCHEDULER, Alert, Trouble
-from cronce.core.answers import DueEntry
-from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import UnreadableItemError
 from cronce.core.health import Blame, Finding, SchedulerWatch
 from cronce.core.lease import Lease, agreed_now
@@ -45,13 +44,12 @@ from cronce.core.ports import (
     StoreClock,
     Telemetry,
 )
-from cronce.core.records import RunRecord
 from cronce.core.run import DueKind
 from cronce.engine.alert_desk import AlertDesk
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
 from cronce.engine.patrol_log import PatrolLog
 from cronce.engine.survey import Survey, Surveyor
-from cronce.engine.sweep import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
+from cronce.engine.told_ends import ToldEnds
 
 MISSED = (Trouble.MISSED, Trouble.LATE, Trouble.CATCH_UP_LIMIT, Trouble.OVERLAP)
 """Troubles of the gauge `JobsMissed`."""
@@ -136,13 +134,16 @@ class Watchdog:
         standing, spoiled = self._standing(reads)
         watch = _watch(lease, standing.get(SCHEDULER), now)
         survey = reads.survey(lambda job: _known_to(standing, job, watch))
-        desk = self._desk(log, now, watch, lambda: until is None or ports.clock.now() < until)
+        desk = self._desk(log, now, watch)
         findings = _by_scope(survey, standing, watch, now)
         desk.decide({scope: found for scope, found in findings.items() if scope not in spoiled}, standing)
         gauges = self._gauges(log, desk, len(spoiled))
-        desk.tell()
-        in_time = self._finish(survey, desk) and not desk.untold
-        return self._reported(log, desk, gauges, in_time)
+        ends = ToldEnds(ports.runs, log, now)
+        ends.add(survey, desk.recorded)
+        ends.mark(self._time_until(until, share=0.5))
+        desk.tell(self._time_until(until))
+        all_marked = ends.mark(self._time_until(until))
+        return self._reported(log, desk, gauges, in_time=all_marked and not desk.untold)
 
     def _standing(self, reads: Surveyor) -> tuple[dict[str, Alert], set[str]]:
         """The alerts that are open or owe a notice, and the scopes of those that cannot be understood."""
@@ -161,9 +162,7 @@ class Watchdog:
                 standing |= {scope: alert} if alert else {}
         return standing, spoiled
 
-    def _desk(
-        self, log: PatrolLog, now: datetime, watch: SchedulerWatch, has_time: Callable[[], bool]
-    ) -> AlertDesk:
+    def _desk(self, log: PatrolLog, now: datetime, watch: SchedulerWatch) -> AlertDesk:
         return AlertDesk(
             store=self._ports.alerts,
             jobs=self._ports.jobs,
@@ -174,37 +173,16 @@ class Watchdog:
             log=log,
             now=now,
             scheduler_is_alive=watch.alive,
-            has_time=has_time,
         )
 
-    def _finish(self, survey: Survey, desk: AlertDesk) -> bool:
-        """Take out of the index what is part of an alert by now, or need not be; returns whether all was."""
-        runs, now = self._ports.runs, desk.now
-
-        def put_off(run: RunRecord, until: datetime) -> None:
-            runs.apply(RunChange(before=run, after=replace(run, due_at=until), guard=Guard.SEEN))
-
-        parts: list[tuple[str, list[Callable[[], object]]]] = [
-            (f"told ends of job {job}", [partial(self._mark, line, now) for line in lines])
-            for job, lines in survey.ends.items()
-            if job in desk.recorded
-        ]
-        rest: list[Callable[[], object]] = [partial(self._mark, line, now) for line in survey.quiet]
-        rest += [partial(put_off, run, until) for run, until in survey.put_off]
-        rest += [partial(runs.set_aside, line, now + NEWER_AGAIN) for line in survey.newer]
-        for what, writes in [*parts, ("ends that need not be told", rest)]:
-            with desk.log.part(what):
-                for write in writes:
-                    if not desk.has_time():
-                        return False
-                    write()
-        return True
-
-    def _mark(self, line: DueEntry, now: datetime) -> None:
-        """Mark an end as told. One that cannot be understood steps aside, for as long as it is old."""
-        if not self._ports.runs.mark_told(line):
-            age = now - line.run.scheduled_at if line.run else ASIDE_AT_MOST
-            self._ports.runs.set_aside(line, now + min(max(age, ASIDE_AT_LEAST), ASIDE_AT_MOST))
+    def _time_until(self, until: datetime | None, share: float = 1) -> Callable[[], bool]:
+        """Says whether there is still time: up to `until`, or for a share of what is left now."""
+        clock = self._ports.clock
+        if until is None:
+            return lambda: True
+        begun = clock.now()
+        end = begun + (until - begun) * share
+        return lambda: clock.now() < end
 
     def _gauges(self, log: PatrolLog, desk: AlertDesk | None, spoiled: int = 0) -> tuple[int, int]:
         """Publish the gauges. An open alert that cannot be understood counts for both."""
