@@ -3,8 +3,8 @@
 # Three things are chosen here and nowhere else:
 # - PYTHON: the newest of Python 3.14 .. 3.11 that really runs (a version manager's shim that only prints a hint does
 #   not). `make PYTHON_RUNTIME=python3.12 ...` asks for one by name.
-# - two environments: .venv for tests, checks and the story; .venv-sam for the SAM CLI, whose pins do not go with those
-#   of the tests.
+# - three environments: .venv for tests, checks and the story; .venv-sam for the SAM CLI, and .venv-emulator for local
+#   AWS: their pins do not go together.
 # - stamps in .make/ and in the environments: what is already there is not made again.
 
 SHELL := /bin/bash
@@ -34,7 +34,7 @@ SOURCE_FOLDERS := layers/runtime functions tools
 
 .PHONY: help
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 	@echo
 	@echo '  ENV=dev | prod              what deploy deploys: a section of samconfig.toml and parameters/<ENV>.yaml'
 	@echo '  PYTHON_RUNTIME=python3.13   the interpreter to use (default: the newest of 3.11 to 3.14 that runs)'
@@ -89,13 +89,18 @@ deploy: build ## build and deploy to your AWS account (ENV=dev)
 	$(SAM) deploy --config-env $(ENV) \
 		--parameter-overrides file://parameters/$(ENV).yaml PythonRuntime=$$(cat .aws-sam/runtime) $(ARGS)
 
+# Ports of its own choice, on the loopback only. Takes some minutes of real time; the tests wait side by side.
+.PHONY: e2e
+e2e: .venv/ready .venv-sam/ready .venv-emulator/ready ## build, deploy, drive, upgrade and delete it on local AWS
+	@$(BIN)/python -m pytest -m e2e tests/e2e $(ARGS)
+
 .PHONY: bench
 bench: .venv/ready ## count the write units of a run, a step and a tick
 	@$(BIN)/python -m tests.benchmarks.write_units
 
 .PHONY: clean
-clean: ## remove what was built, and both environments
-	rm -rf .aws-sam .make .venv .venv-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+clean: ## remove what was built, and all environments
+	rm -rf .aws-sam .make .venv .venv-sam .venv-emulator .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # --- environments ---------------------------------------------------------------------------------------------------
 
@@ -108,6 +113,10 @@ clean: ## remove what was built, and both environments
 	@echo "== .venv-sam with $(PYTHON)"
 	$(PYTHON) -m venv --clear .venv-sam
 
+.venv-emulator/bin/python:
+	@echo "== .venv-emulator with $(PYTHON)"
+	$(PYTHON) -m venv --clear .venv-emulator
+
 .venv/ready: requirements/dev.txt layers/runtime/requirements.txt functions/requirements.txt | .venv/bin/python
 	@echo '== install what the tests need'
 	$(BIN)/python -m pip install -q -r requirements/dev.txt
@@ -118,6 +127,11 @@ clean: ## remove what was built, and both environments
 .venv-sam/ready: requirements/sam.txt | .venv-sam/bin/python
 	@echo '== install the SAM CLI'
 	.venv-sam/bin/python -m pip install -q -r requirements/sam.txt
+	touch $@
+
+.venv-emulator/ready: requirements/emulator.txt | .venv-emulator/bin/python
+	@echo '== install local AWS'
+	.venv-emulator/bin/python -m pip install -q -r requirements/emulator.txt
 	touch $@
 
 # --- template -------------------------------------------------------------------------------------------------------

@@ -1,22 +1,17 @@
 """The stream of the runs table and the mapping that reads it, with the template's own settings.
 
-One batch at a time, in order. Of a batch, what the function reports as failed comes again together with
-everything after the lowest reported record; a batch whose function failed as a whole is halved (bisect) or
-comes again as it is. After `MaximumRetryAttempts` a record is given up and kept in `given_up`. (AWS Lambda
-developer guide, "Using Lambda with DynamoDB".)
+`cronce_tools.local.batches` says what comes again and when it is given up.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import boto3
 
+from cronce_tools.local.batches import Batches, Record, RetryRules
 from cronce_tools.local.filters import matches_any
 from cronce_tools.local.template import Template
-
-Record = dict[str, Any]
 
 
 class Stream:
@@ -31,13 +26,10 @@ class Stream:
         mapping = template.mapping()
         self._filters = template.filters()
         self._batch_size = int(mapping["BatchSize"])
-        self._attempts = int(mapping["MaximumRetryAttempts"])
-        self._bisect = bool(mapping.get("BisectBatchOnFunctionError"))
         self._client = boto3.client("dynamodbstreams")
         self._arn = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["LatestStreamArn"]
         self._seen: str | None = None
-        self._waiting: deque[tuple[list[Record], int]] = deque()
-        self._tries = 0
+        self._batches = Batches(RetryRules.of(mapping))
         self.enabled = True
         self.given_up: list[Record] = []
 
@@ -45,33 +37,16 @@ class Stream:
         """The records to hand to the function next; empty when there are none."""
         if not self.enabled:
             return []
-        if not self._waiting:
+        if not self._batches:
             self._read()
-        if not self._waiting:
-            return []
-        records, self._tries = self._waiting.popleft()
-        return records
+        return self._batches.take()
 
     def report(self, records: list[Record], answer: object) -> None:
         """Take the function's answer to a batch: None means that it failed as a whole."""
-        if not isinstance(answer, dict):
-            self._again(records, failed_whole=True)
-            return
-        failed = {entry["itemIdentifier"] for entry in answer.get("batchItemFailures", [])}
-        for position, record in enumerate(records):
-            if record["dynamodb"]["SequenceNumber"] in failed:
-                self._again(records[position:], failed_whole=position == 0)
-                return
-
-    def _again(self, records: list[Record], *, failed_whole: bool) -> None:
-        tries = self._tries + 1 if failed_whole else 1
-        if self._bisect and len(records) > 1:
-            half = len(records) // 2
-            self._waiting.extendleft([(records[half:], 0), (records[:half], 0)])
-        elif tries > self._attempts:
-            self.given_up += records
-        else:
-            self._waiting.appendleft((records, tries))
+        now = float(records[0]["dynamodb"]["ApproximateCreationDateTime"])  # here no record grows old
+        given_up = self._batches.report(records, answer, now)
+        if given_up:
+            self.given_up += given_up.records
 
     def _read(self) -> None:
         answer = self._client.get_records(ShardIterator=self._iterator())
@@ -80,7 +55,7 @@ class Stream:
         passed = [self._as_lambda_sends_it(record) for record in answer["Records"]]
         passed = [record for record in passed if matches_any(self._filters, record)]
         for start in range(0, len(passed), self._batch_size):
-            self._waiting.append((passed[start : start + self._batch_size], 0))
+            self._batches.add(passed[start : start + self._batch_size])
 
     def _iterator(self) -> str:
         """A new iterator for each read.

@@ -45,10 +45,11 @@ _Loader.add_multi_constructor("!", _tag)
 
 @dataclass(frozen=True)
 class Template:
-    """A loaded template."""
+    """A loaded template; `body` is all of it."""
 
     resources: dict[str, Resource]
     parameters: dict[str, dict[str, Any]]
+    body: dict[str, Any]
 
     @classmethod
     def load(cls, path: Path = TEMPLATE) -> Template:
@@ -64,7 +65,7 @@ class Template:
         body = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader with tags added
         if not isinstance(body, dict) or not isinstance(body.get("Resources"), dict):
             raise TemplateError(f"{path} has no Resources")
-        return cls(body["Resources"], body.get("Parameters", {}))
+        return cls(body["Resources"], body.get("Parameters", {}), body)
 
     def properties(self, logical_id: str) -> dict[str, Any]:
         """Properties of a resource.
