@@ -43,7 +43,7 @@ def test_each_function_reads_what_it_is_told() -> None:
     assert read == {
         "scheduler": settings.SchedulerSettings(stack="shop", store=KEPT, executor=EXECUTOR),
         "dispatcher": settings.DispatcherSettings(stack="shop", executor=EXECUTOR),
-        "executor": settings.ExecutorSettings(stack="shop", store=KEPT),
+        "executor": settings.ExecutorSettings(stack="shop", store=KEPT, idempotency_prefix="shop"),
         "watchdog": settings.WatchdogSettings(stack="shop", store=KEPT, topic_arn=TOPIC),
     }
 
@@ -89,6 +89,10 @@ def test_a_variable_that_is_empty_is_named_with_what_it_takes(function: str, var
         ("watchdog", "CRONCE_TOPIC_ARN", "shop-Notices-1"),
         ("watchdog", "CRONCE_TOPIC_ARN", f"{TOPIC}.fifo"),
         ("watchdog", "CRONCE_TOPIC_ARN", f"{TOPIC}\n"),
+        ("executor", "CRONCE_IDEMPOTENCY_PREFIX", "old shop"),
+        ("executor", "CRONCE_IDEMPOTENCY_PREFIX", "shop/eu"),
+        ("executor", "CRONCE_IDEMPOTENCY_PREFIX", "-shop"),
+        ("executor", "CRONCE_IDEMPOTENCY_PREFIX", "s" * 129),
         ("executor", "CRONCE_RETENTION_DAYS", "6"),
         ("executor", "CRONCE_RETENTION_DAYS", "3651"),
         ("executor", "CRONCE_RETENTION_DAYS", "-400"),
@@ -104,7 +108,22 @@ def test_a_variable_that_is_malformed_is_named_with_what_it_holds(
     with pytest.raises(SettingsError) as raised:
         READERS[function]({**ENVIRONMENTS[function], variable: value})
 
-    assert f"{variable} is {value!r}; it takes " in str(raised.value)
+    assert f"{variable} is {value[:100]!r}" in str(raised.value)
+    assert "; it takes " in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "told, prefix",
+    [
+        ({}, "shop"),
+        ({"CRONCE_IDEMPOTENCY_PREFIX": ""}, "shop"),
+        ({"CRONCE_IDEMPOTENCY_PREFIX": "old-shop"}, "old-shop"),
+    ],
+)
+def test_idempotency_keys_begin_with_the_stacks_name_unless_another_is_given(
+    told: dict[str, str], prefix: str
+) -> None:
+    assert settings.executor_settings({**STORE, **told}).idempotency_prefix == prefix
 
 
 @pytest.mark.parametrize("days, kept", [("7", 7), ("400", 400), ("3650", 3650)])

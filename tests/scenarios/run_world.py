@@ -173,7 +173,7 @@ class World:
             steps=self.store.steps,
             load=lambda _, name: self.loaded.get(name),
             renewal=self.renewal,
-            stack="shop",
+            key_prefix="shop",
             reserve=self.reserve,
         )
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cronce_tools.conditions import resolved
+
 ROOT = Path(__file__).parents[2]
 TRANSLATED = ".make/translated.json"
 
@@ -68,6 +70,10 @@ class Stack:
         """Translate the template, if that was not done since it changed, and read the result."""
         subprocess.run(["make", "-s", TRANSLATED], cwd=ROOT, check=True)
         return cls(template=json.loads((ROOT / TRANSLATED).read_text()))
+
+    def under(self, *conditions: str) -> "Stack":
+        """What is made when these conditions hold and no others."""
+        return Stack(template=resolved(self.template, conditions))
 
     def resource(self, name: str) -> dict[str, Any]:
         """A whole resource; its policies and dependencies too."""

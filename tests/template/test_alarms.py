@@ -5,7 +5,7 @@ Invariants:
 - P91: no alarm needs to remember a day;
 - P93: the model agrees with the table in CloudWatch's documentation;
 - P94: an alarm on a gauge ends with the first 0;
-- P95: a new stack's heartbeats are not judged before they could beat;
+- P95: a new stack's heartbeats are not judged before they could beat, other alarms are quiet without data;
 - P96: only the two heartbeats take missing data as breaching;
 - alarms and code name the same metrics, with the one dimension that keeps stacks apart.
 """
@@ -129,6 +129,41 @@ def test_p10_it_ends_with_the_beat_and_one_or_two_lost_beats_are_nothing(stack: 
 def test_p95_a_heartbeat_is_not_judged_before_it_could_beat(stack: Stack, alarm: str) -> None:
     """It waits for its first full window, but not for ever: a scheduler that never starts is told too."""
     assert stack.properties(alarm)["WarmUpConfiguration"] == {"WarmUpPeriodDurationInMinutes": 15}
+
+
+@pytest.mark.parametrize("late", range(12))
+@pytest.mark.parametrize("alarm", HEARTBEATS)
+def test_p95_a_first_beat_that_is_minutes_late_is_no_alarm(stack: Stack, alarm: str, late: int) -> None:
+    """Alarms are among the first things that a deployment makes, functions and rules among the last."""
+    beats: list[float | None] = [*[None] * late, *[1.0] * 15]
+    states = AlarmModel.of(stack.properties(alarm)).first_states(beats)
+    assert State.ALARM not in states
+    assert states[late + 2 :] == [State.OK] * 13
+
+
+@pytest.mark.parametrize("alarm", HEARTBEATS)
+def test_p95_the_model_would_show_a_false_alarm(stack: Stack, alarm: str) -> None:
+    properties = dict(stack.properties(alarm))
+    del properties["WarmUpConfiguration"]
+    assert State.ALARM in AlarmModel.of(properties).first_states([None, None, None, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("alarm", HEARTBEATS)
+def test_p95_a_heart_that_never_beats_is_told_after_the_warm_up(stack: Stack, alarm: str) -> None:
+    states = AlarmModel.of(stack.properties(alarm)).first_states([None] * 20)
+    assert states == [State.INSUFFICIENT_DATA] * 15 + [State.ALARM] * 5
+
+
+@pytest.mark.parametrize("alarm", HEARTBEATS)
+def test_p95_one_that_stops_after_its_first_minutes_is_told_as_ever(stack: Stack, alarm: str) -> None:
+    states = AlarmModel.of(stack.properties(alarm)).first_states([1.0, 1.0, 1.0, *[None] * 6])
+    assert states[2] == State.OK
+    assert states[-1] == State.ALARM
+
+
+@pytest.mark.parametrize("alarm", [*GAUGES, *COUNTS, *QUEUES])
+def test_p95_the_others_are_quiet_without_any_data(stack: Stack, alarm: str) -> None:
+    assert State.ALARM not in AlarmModel.of(stack.properties(alarm)).first_states([None] * 20)
 
 
 @pytest.mark.parametrize("alarm", GAUGES)

@@ -41,12 +41,14 @@ def test_p83_the_mapping_is_exactly_this_one(stack: Stack) -> None:
     assert set(stack.of_type("AWS::Lambda::EventSourceMapping")) == {MAPPING}
 
 
-def test_p85_the_mapping_waits_for_the_role_and_the_role_may_read_the_stream(stack: Stack) -> None:
+def test_p85_the_mapping_waits_for_the_role_and_the_role_may_read_the_stream(
+    stack: Stack, plain: Stack
+) -> None:
     assert "DispatcherRole" in stack.needs_at_last(MAPPING)
     # The policies are inside the role, so a role that is there has them.
     read = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}
     source = resource_label(stack.properties(MAPPING)["EventSourceArn"])
-    assert stack.grants("DispatcherRole")[source] >= read
+    assert plain.grants("DispatcherRole")[source] >= read
 
 
 def test_p85_the_executor_waits_for_the_permissions_of_the_jobs(stack: Stack) -> None:

@@ -4,14 +4,15 @@ Invariants:
 - each function has a role of its own, whose actions and resources are the sets below, no more and no less;
 - no wildcard but the ones named below, each with its reason;
 - no policy that AWS manages; the jobs' permissions come in one policy, which lies in "Your jobs";
-- a function is told of a resource only if it may use it.
+- a function is told of a resource only if it may use it;
+- with a key of one's own a role may use it as well, through the services that it calls and in no other way.
 """
 
 from typing import Any
 
 import pytest
 
-from tests.template.stack import FUNCTIONS, ROOT, Stack, as_list, grants, resource_label
+from tests.template.stack import FUNCTIONS, ROOT, Properties, Stack, as_list, grants, resource_label
 
 EXECUTOR = "ExecutorFunctionAliaslive"
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
@@ -55,6 +56,16 @@ EXPECTED = {
 # Sending is a put on the condition that it was not sent before.
 EXPECTED_OF_JOBS = {"OutboxTable": {"dynamodb:PutItem"}}
 
+# What each may do with a key of one's own, through which service: DynamoDB decrypts the table's key in its
+# caller's name; SQS and SNS make a key for what is sent.
+SEND = {"kms:Decrypt", "kms:GenerateDataKey"}
+EXPECTED_WITH_KEY = {
+    "SchedulerRole": {"dynamodb": {"kms:Decrypt"}},
+    "DispatcherRole": {"dynamodb": {"kms:Decrypt"}, "sqs": SEND},
+    "ExecutorRole": {"dynamodb": {"kms:Decrypt"}, "sqs": SEND},
+    "WatchdogRole": {"dynamodb": {"kms:Decrypt"}, "sns": SEND},
+}
+
 WILDCARDS = {
     "RunsTable/stream/*",  # ListStreams names no single stream
 }
@@ -68,15 +79,39 @@ def role_of(function: str) -> str:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_may_do_exactly_what_it_does(stack: Stack, function: str) -> None:
+def test_a_function_may_do_exactly_what_it_does(plain: Stack, function: str) -> None:
     role = role_of(function)
-    assert resource_label(stack.properties(function)["Role"]) == role
-    assert stack.grants(role) == EXPECTED[role]
+    assert resource_label(plain.properties(function)["Role"]) == role
+    assert plain.grants(role) == EXPECTED[role]
+
+
+@pytest.mark.parametrize("role", EXPECTED)
+def test_with_a_key_a_role_may_use_it_through_its_services_and_in_no_other_way(
+    plain: Stack, with_key: Stack, role: str
+) -> None:
+    before = plain.statements(role)
+    added = [statement for statement in with_key.statements(role) if statement not in before]
+    assert {key_service(statement): set(as_list(statement["Action"])) for statement in added} == (
+        EXPECTED_WITH_KEY[role]
+    )
+    assert [resource_label(statement["Resource"]) for statement in added] == ["KmsKeyArn"] * len(added)
+
+
+def key_service(statement: Properties) -> str:
+    """The one service through which a statement lets a key be used."""
+    ((operator, keys),) = statement["Condition"].items()
+    assert operator == "StringLike"  # the domain is another one in China
+    ((key, value),) = keys.items()
+    assert key == "kms:ViaService"
+    service, _, rest = value["Fn::Sub"].partition(".")
+    assert rest == "${AWS::Region}.amazonaws.com*"
+    return str(service)
 
 
 def test_there_are_no_other_roles_and_policies(stack: Stack) -> None:
     assert set(stack.of_type("AWS::IAM::Role")) == set(EXPECTED)
-    assert set(stack.of_type("AWS::IAM::ManagedPolicy")) == {"JobsPolicy"}
+    managed = {"JobsPolicy", "OperatorReadPolicy", "OperatorWritePolicy"}
+    assert set(stack.of_type("AWS::IAM::ManagedPolicy")) == managed
     assert not stack.of_type("AWS::IAM::Policy")
 
 
@@ -115,8 +150,8 @@ def all_statements(stack: Stack) -> list[dict[str, Any]]:
     return [*of_samples(stack), *(statement for role in EXPECTED for statement in stack.statements(role))]
 
 
-def test_no_wildcard_but_those_that_aws_forces(stack: Stack) -> None:
-    statements = all_statements(stack)
+def test_no_wildcard_but_those_that_aws_forces(with_key: Stack) -> None:
+    statements = all_statements(with_key)
     assert not [
         action for statement in statements for action in as_list(statement["Action"]) if "*" in action
     ]
@@ -148,17 +183,3 @@ def test_what_people_edit_lies_in_their_section() -> None:
     for name in ("JobsPolicy", "ExecutorFunction"):
         assert f"\n  {name}:\n" in section
     assert "\n  ExecutorRole:\n" not in section
-
-
-def test_only_alarms_of_this_account_may_publish_from_outside_and_only_over_tls(stack: Stack) -> None:
-    allow, deny = stack.properties("NoticeTopicPolicy")["PolicyDocument"]["Statement"]
-    assert (allow["Effect"], allow["Principal"]) == ("Allow", {"Service": "cloudwatch.amazonaws.com"})
-    assert allow["Action"] == "sns:Publish"
-    assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
-    assert allow["Condition"]["ArnLike"]["aws:SourceArn"]["Fn::Sub"].endswith(":${AWS::AccountId}:alarm:*")
-    assert (deny["Effect"], deny["Principal"], deny["Action"]) == ("Deny", "*", "sns:Publish")
-    assert deny["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
-
-
-def test_the_topic_is_not_under_a_key_that_shuts_alarms_out(stack: Stack) -> None:
-    assert "KmsMasterKeyId" not in stack.properties("NoticeTopic")

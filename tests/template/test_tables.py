@@ -6,13 +6,16 @@ Invariants:
 - a table that holds records survives the stack, can be restored to any second, and is encrypted;
 - only `forget_at` makes the store forget, and the sample jobs' table never forgets;
 - the Runs table has the stream and the one sparse index, the Steps table has neither;
-- queues are encrypted and keep what was given up as long as SQS can; nobody but those who must may send;
-- no log is kept for ever.
+- queues are encrypted and keep what was given up as long as SQS can;
+- no log is kept for ever;
+- a key of one's own encrypts all of it: tables, queues, topic and logs; without one there is no trace of it.
 """
+
+from typing import Any
 
 import pytest
 
-from tests.template.stack import FUNCTIONS, Stack
+from tests.template.stack import FUNCTIONS, Stack, names_in
 
 TABLES = ("RunsTable", "StepsTable", "OutboxTable")
 QUEUES = ("RuleDeadLetterQueue", "DispatchFailureQueue", "ExecutorFailureQueue")
@@ -30,10 +33,10 @@ def test_a_table_survives_the_stack_and_its_own_replacement(stack: Stack, table:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_table_is_restorable_encrypted_and_paid_by_use(stack: Stack, table: str) -> None:
-    properties = stack.properties(table)
+def test_a_table_is_restorable_encrypted_and_paid_by_use(plain: Stack, table: str) -> None:
+    properties = plain.properties(table)
     assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
-    assert properties["SSESpecification"] == {"SSEEnabled": True}
+    assert properties["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
     assert properties["BillingMode"] == "PAY_PER_REQUEST"
 
 
@@ -78,51 +81,37 @@ def test_the_one_index_is_due_with_what_a_hint_needs(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-def test_a_queue_is_encrypted_and_keeps_for_two_weeks(stack: Stack, queue: str) -> None:
-    assert stack.properties(queue) == {"MessageRetentionPeriod": 14 * 24 * 3600, "SqsManagedSseEnabled": True}
+def test_a_queue_is_encrypted_and_keeps_for_two_weeks(plain: Stack, queue: str) -> None:
+    assert plain.properties(queue) == {"MessageRetentionPeriod": 14 * 24 * 3600, "SqsManagedSseEnabled": True}
 
 
-@pytest.mark.parametrize("queue", QUEUES)
-def test_a_queue_refuses_plain_http(stack: Stack, queue: str) -> None:
-    policy = stack.properties(f"{queue}Policy")
-    assert policy["Queues"] == [{"Ref": queue}]
-    assert {
-        "Sid": "OnlyOverTls",
-        "Effect": "Deny",
-        "Principal": "*",
-        "Action": "sqs:*",
-        "Resource": {"Fn::GetAtt": [queue, "Arn"]},
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    } in policy["PolicyDocument"]["Statement"]
+KEY = {"Ref": "KmsKeyArn"}
+ENCRYPTED: dict[str, dict[str, Any]] = {
+    **{
+        table: {"SSESpecification": {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}}
+        for table in TABLES
+    },
+    **{queue: {"KmsMasterKeyId": KEY} for queue in QUEUES},
+    **{function.replace("Function", "LogGroup"): {"KmsKeyId": KEY} for function in FUNCTIONS},
+    "NoticeTopic": {"KmsMasterKeyId": KEY},
+}
 
 
-def test_only_the_two_rules_of_this_stack_may_send_to_a_queue_from_outside(stack: Stack) -> None:
-    allowed = {
-        queue: [
-            statement
-            for statement in stack.properties(f"{queue}Policy")["PolicyDocument"]["Statement"]
-            if statement["Effect"] == "Allow"
-        ]
-        for queue in QUEUES
-    }
-    rules = [
-        {"Fn::GetAtt": ["SchedulerFunctionTick", "Arn"]},
-        {"Fn::GetAtt": ["WatchdogFunctionPatrol", "Arn"]},
-    ]
-    assert allowed == {
-        "RuleDeadLetterQueue": [
-            {
-                "Sid": "RulesOfThisStack",
-                "Effect": "Allow",
-                "Principal": {"Service": "events.amazonaws.com"},
-                "Action": "sqs:SendMessage",
-                "Resource": {"Fn::GetAtt": ["RuleDeadLetterQueue", "Arn"]},
-                "Condition": {"ArnEquals": {"aws:SourceArn": rules}},
-            }
-        ],
-        "DispatchFailureQueue": [],
-        "ExecutorFailureQueue": [],
-    }
+@pytest.mark.parametrize("name", ENCRYPTED)
+def test_a_key_of_ones_own_encrypts_what_is_kept(with_key: Stack, name: str) -> None:
+    properties = with_key.properties(name)
+    assert {key: properties[key] for key in ENCRYPTED[name]} == ENCRYPTED[name]
+    assert "SqsManagedSseEnabled" not in properties  # SQS refuses two kinds of encryption
+
+
+def test_nothing_else_keeps_data(stack: Stack) -> None:
+    kinds = ("DynamoDB::Table", "SQS::Queue", "SNS::Topic", "Logs::LogGroup", "S3::Bucket")
+    assert {name for kind in kinds for name in stack.of_type(f"AWS::{kind}")} == set(ENCRYPTED)
+
+
+def test_without_a_key_of_ones_own_none_is_named(plain: Stack) -> None:
+    assert "KmsKeyArn" not in names_in(plain.template["Resources"])
+    assert "KmsMasterKeyId" not in plain.properties("NoticeTopic")  # one of AWS' would shut alarms out
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -188,7 +188,7 @@ class _Process:
             steps=store.steps,
             load=partial(load_job, JOBS),
             renewal=RenewalThread(telemetry=telemetry),
-            stack=settings.stack,
+            key_prefix=settings.idempotency_prefix,
             give_up=forget,
         )
         return Function(part=executor, telemetry=telemetry, clock=self.clock)

@@ -1,7 +1,8 @@
 """The template's own metric alarms, judged by CloudWatch's rules on metrics that were recorded locally.
 
-For the two ways of treating missing data that are used here: CloudWatch looks at a few more points than the N
-of "M out of N" (for 3 of 3 about five). If N of them are real, the newest N real ones decide. Otherwise gaps
+A new alarm with a warm-up period says nothing until real points fill its window, or the period is over. For
+the two ways of treating missing data that are used here: CloudWatch looks at a few more points than the N of
+"M out of N" (for 3 of 3 about five). If N of them are real, the newest N real ones decide. Otherwise gaps
 are filled, as many as are needed to have N, with points that are breaching or not, as the alarm's
 TreatMissingData says. Alarms on anything but cronce's own metrics (queue depths, for example) are left out.
 """
@@ -33,6 +34,8 @@ class State(StrEnum):
     """All is well."""
     ALARM = "ALARM"
     """Somebody must look."""
+    INSUFFICIENT_DATA = "INSUFFICIENT_DATA"
+    """It is new and not judged yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,8 @@ class AlarmModel:
     threshold: float
     comparison: str
     missing_is_breaching: bool
+    warm_up: int = 0
+    """Periods after its creation in which a new alarm waits for its first full window."""
 
     @classmethod
     def of(cls, properties: dict[str, Any]) -> AlarmModel:
@@ -54,7 +59,19 @@ class AlarmModel:
             threshold=properties["Threshold"],
             comparison=properties["ComparisonOperator"],
             missing_is_breaching={"breaching": True, "notBreaching": False}[properties["TreatMissingData"]],
+            warm_up=properties.get("WarmUpConfiguration", {}).get("WarmUpPeriodDurationInMinutes", 0),
         )
+
+    def first_states(self, points: list[float | None]) -> list[State]:
+        """The state of a new alarm after each of the periods since it was made."""
+        states: list[State] = []
+        warming = self.warm_up > 0
+        for number in range(1, len(points) + 1):
+            window = points[max(0, number - self.looked_at) : number]
+            full = len(window) == self.looked_at and None not in window
+            warming = warming and not full and number <= self.warm_up
+            states.append(State.INSUFFICIENT_DATA if warming else self.state(points[:number]))
+        return states
 
     def state(self, points: list[float | None]) -> State:
         """The state after these points, one a period, the newest last; None is a period without a point."""

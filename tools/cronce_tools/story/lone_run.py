@@ -37,7 +37,7 @@ def run_alone(job: Job, scheduled_at: datetime) -> RunStatus | None:
         steps=store.steps,
         load=lambda _module, _name: job,
         renewal=RenewalThread(telemetry=telemetry),
-        stack="alone",
+        key_prefix="alone",
     )
     executor.execute(ref, Invocation(owner=uuid4().hex, deadline=scheduled_at + INVOCATION))
     run = store.runs.get(ref)

@@ -54,7 +54,7 @@ class SchedulerSettings:
     """Settings of the scheduler.
 
     Attributes:
-        stack: name of the stack: dimension of every metric, part of every idempotency key.
+        stack: name of the stack: dimension of every metric.
         store: where records are kept.
         executor: name or ARN of the executor, with its alias.
     """
@@ -84,10 +84,13 @@ class ExecutorSettings:
     Attributes:
         stack: name of the stack.
         store: where records are kept.
+        idempotency_prefix: what every idempotency key begins with: the stack's name, or the name of another
+            stack that this one replaces, so that what was done under the other's keys is recognised.
     """
 
     stack: str
     store: StoreSettings
+    idempotency_prefix: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +134,8 @@ def dispatcher_settings(environment: Environment | None = None) -> DispatcherSet
 def executor_settings(environment: Environment | None = None) -> ExecutorSettings:
     """Read the executor's settings; see `scheduler_settings`."""
     reader = _Reader("executor", environment)
-    settings = ExecutorSettings(stack=reader.stack(), store=reader.store())
+    stack, store = reader.stack(), reader.store()
+    settings = ExecutorSettings(stack=stack, store=store, idempotency_prefix=reader.prefix() or stack)
     reader.check()
     return settings
 
@@ -164,6 +168,12 @@ class _Reader:
         return StoreSettings(
             runs_table=runs, steps_table=steps, retention=self._days("CRONCE_RETENTION_DAYS")
         )
+
+    def prefix(self) -> str:
+        """Empty unless it is set: an empty parameter of the template is an empty variable."""
+        name = "CRONCE_IDEMPOTENCY_PREFIX"
+        takes = "letters, digits and '-', at most 128, like a stack's name (empty: the stack's name)"
+        return self._text(name, _STACK, takes) if self._environment.get(name) else ""
 
     def executor(self) -> str:
         takes = "the name or ARN of a Lambda function, with its alias"

@@ -123,6 +123,6 @@ def values_by_key(chunks: Iterable[StepRecord]) -> dict[str, Any]:
     }
 
 
-def idempotency_key(stack: str, run_id: str, step: str, key: str | None = None) -> str:
-    """`<stack>/<run id>/<step>[/<key>]`: the same for every attempt, so a repeated call is recognised."""
-    return f"{stack}/{run_id}/{step}" + ("" if key is None else f"/{key}")
+def idempotency_key(prefix: str, run_id: str, step: str, key: str | None = None) -> str:
+    """`<prefix>/<run id>/<step>[/<key>]`: the same for every attempt, so a repeated call is recognised."""
+    return f"{prefix}/{run_id}/{step}" + ("" if key is None else f"/{key}")

@@ -120,7 +120,7 @@ class Executor:
         steps: where steps are kept.
         load: finds a job's code.
         renewal: renews the claim meanwhile.
-        stack: begins every idempotency key.
+        key_prefix: begins every idempotency key.
         reserve: so much before the end of an invocation a run is handed on.
         give_up: drops what the process has made, for the invocations after one whose function was
             interrupted: it may have been within any call.
@@ -130,7 +130,7 @@ class Executor:
     steps: StepStore
     load: JobLoader
     renewal: Renewal
-    stack: str
+    key_prefix: str
     reserve: timedelta = RESERVE
     give_up: Callable[[], None] = lambda: None
 
@@ -201,7 +201,7 @@ class Executor:
 
     def _work(self, worker: Worker) -> Execution:
         """Call the job's function under the claim, then write what came of it."""
-        run = Run(worker.claim, worker.log, self._ledger.telemetry, self.stack)
+        run = Run(worker.claim, worker.log, self._ledger.telemetry, self.key_prefix)
         with self.renewal.renewing(worker.claim.renew):
             called = call(worker.job, run, worker.claim.time_left)
         if called.interrupted:

@@ -71,10 +71,10 @@ class Run:
     and the same one again at every later call. Let it pass: the run goes on from what is recorded.
     """
 
-    def __init__(self, claim: HeldClaim, step_log: StepLog, telemetry: Telemetry, stack: str) -> None:
+    def __init__(self, claim: HeldClaim, step_log: StepLog, telemetry: Telemetry, key_prefix: str) -> None:
         self._claim = claim
         self._steps = step_log
-        self._stack = stack
+        self._key_prefix = key_prefix
         self._names: set[str] = set()
         self._inside: str | None = None
         self.log = RunLog(telemetry=telemetry, run=self.id, attempt=self.attempt)
@@ -140,7 +140,7 @@ class Run:
             step: the step's name.
             key: the item's key.
         """
-        return steps.idempotency_key(self._stack, self.id, step, key)
+        return steps.idempotency_key(self._key_prefix, self.id, step, key)
 
     def step(self, name: str, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         """Do a named piece of work once.

@@ -1,0 +1,104 @@
+"""Two stacks in one account and Region do not meet, and one function's load stops no other.
+
+Invariants:
+- whatever a policy, rule, alarm, variable or subscription names is of this stack: no name is written down;
+- every metric that a stack publishes or watches carries the stack's name, queues' metrics their queue's;
+- only the executor's concurrency is ever reserved, and so bounded: the others are functions of their own;
+- no variable of a function holds a secret or a parameter that could be one.
+"""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.template.stack import FUNCTIONS, Stack, as_list, names_in
+
+# What a text may name beside resources of this stack.
+OF_AWS = {"AWS::Partition", "AWS::Region", "AWS::AccountId", "AWS::StackName", "AWS::StackId"}
+
+SECRET = re.compile(r"secret|password|passwd|token|api_?key|credential|private", re.IGNORECASE)
+
+
+def resources_of(stack: Stack) -> list[tuple[str, Any]]:
+    """Where each policy of a role or a person points, by policy."""
+    documents = [
+        (name, document)
+        for name, properties in stack.of_type("AWS::IAM::ManagedPolicy").items()
+        for document in [properties["PolicyDocument"]]
+    ] + [
+        (name, policy["PolicyDocument"])
+        for name, properties in stack.of_type("AWS::IAM::Role").items()
+        for policy in properties["Policies"]
+    ]
+    return [
+        (name, resource)
+        for name, document in documents
+        for statement in document["Statement"]
+        for resource in as_list(statement["Resource"])
+    ]
+
+
+def not_of_this_stack(stack: Stack) -> list[tuple[str, Any]]:
+    """Where a policy points beyond its stack: a name that is written down, or a pattern with a name in it."""
+    own = {*stack.template["Resources"], "AWS::StackId", "KmsKeyArn"}
+    return [(name, resource) for name, resource in resources_of(stack) if not names_in(resource) & own]
+
+
+def test_policies_name_resources_of_their_own_stack_only(with_key: Stack) -> None:
+    assert len(resources_of(with_key)) > 60
+    assert not_of_this_stack(with_key) == []
+
+
+@pytest.mark.parametrize("resource", ["*", {"Fn::Sub": "arn:${AWS::Partition}:sqs:*:*:${AWS::StackName}-*"}])
+def test_a_policy_that_points_beyond_is_found(with_key: Stack, resource: Any) -> None:
+    other = with_key.under()
+    statement = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": resource}
+    other.properties("OperatorWritePolicy")["PolicyDocument"]["Statement"].append(statement)
+    assert not_of_this_stack(other) == [("OperatorWritePolicy", resource)]
+
+
+def test_every_metric_that_is_watched_is_of_this_stack(stack: Stack) -> None:
+    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+        (dimension,) = alarm["Dimensions"]
+        if alarm["Namespace"] == "cronce":
+            assert dimension == {"Name": "stack", "Value": {"Ref": "AWS::StackName"}}, name
+        else:
+            assert names_in(dimension["Value"]) & stack.of_type("AWS::SQS::Queue").keys(), name
+        assert "AlarmName" not in alarm, name
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_what_a_function_is_told_names_this_stack(stack: Stack, function: str) -> None:
+    """A text in a variable would be the same in every stack; the few that are name no resource."""
+    written = {name for name, value in stack.environment(function).items() if isinstance(value, str)}
+    assert written == {"POWERTOOLS_SERVICE_NAME", "PYTHONTZPATH"}
+    told = names_in(stack.environment(function)) - OF_AWS
+    assert told <= stack.template["Resources"].keys() | {"RetentionDays", "LogLevel", "IdempotencyPrefix"}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_no_variable_of_a_function_is_a_secret(stack: Stack, function: str) -> None:
+    assert [name for name in stack.environment(function) if SECRET.search(name)] == []
+    assert not re.search("resolve:(ssm-secure|secretsmanager)", str(stack.environment(function)))
+
+
+def test_no_parameter_is_a_secret(stack: Stack) -> None:
+    """Whoever may read the stack reads its parameters; a job reads its secrets itself, at run time."""
+    parameters = stack.template["Parameters"]
+    assert [name for name, each in parameters.items() if SECRET.search(name) or each.get("NoEcho")] == []
+
+
+@pytest.mark.parametrize("reserves", [False, True])
+def test_jobs_that_hang_use_up_only_their_own_functions_concurrency(stack: Stack, reserves: bool) -> None:
+    """What is reserved for a function is also its limit: with it, the rest of the account stays free."""
+    deployed = stack.under(*(["ReservesConcurrency"] if reserves else []))
+    bounded = {
+        name: properties["ReservedConcurrentExecutions"]
+        for name, properties in deployed.of_type("AWS::Lambda::Function").items()
+        if "ReservedConcurrentExecutions" in properties
+    }
+    assert bounded == ({"ExecutorFunction": {"Ref": "ExecutorReservedConcurrency"}} if reserves else {})
+    assert set(deployed.of_type("AWS::Lambda::Function")) == set(FUNCTIONS)
+    aliases = deployed.of_type("AWS::Lambda::Alias").values()
+    assert not [alias for alias in aliases if "ProvisionedConcurrencyConfig" in alias]
