@@ -27,6 +27,7 @@ OPENED = Alert(
             detail="ValueError: no soup",
             job="another",
             suffix="a1",
+            ended_at=NOW + 5 * MINUTE,
         ),
     ),
     count=60,

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cronce.core import alerting, ends, health
-from cronce.core.alerting import FIRST_REMINDER, RECOVERED, REMOVED, REOPEN_WITHIN, SENDING
+from cronce.core.alerting import ACKNOWLEDGED, FIRST_REMINDER, RECOVERED, REMOVED, REOPEN_WITHIN, SENDING
 from cronce.core.alerts import SCHEDULER, TIMES_KEPT, Alert, Trouble, TroubledTime
 from cronce.core.health import Finding
 from cronce.core.records import RunRecord
@@ -234,6 +234,29 @@ def test_an_alert_owes_its_opening_until_it_is_told() -> None:
     assert told.due_at == NOW + MINUTE + FIRST_REMINDER, "an open alert stays in the index"
 
 
+def test_an_open_alert_is_told_again_after_1_2_4_8_16_hours_and_then_at_least_daily() -> None:
+    alert = alerting.told(changed(None, [failure(0)]), NOW)
+    hours = []
+    for _ in range(9):
+        assert alert.due_at is not None
+        assert not alerting.needs_reminder(alert, alert.due_at - TICK)
+        assert alerting.needs_reminder(alert, alert.due_at)
+        owed = alerting.reminding(alert)
+        assert alerting.owes_notice(owed, alert.due_at)
+        assert not alerting.needs_reminder(owed, alert.due_at), "it is owed already"
+        hours.append((alert.due_at - NOW) / timedelta(hours=1))
+        alert = alerting.told(owed, alert.due_at)
+    assert (hours, alert.reminders) == ([1, 2, 4, 8, 16, 32, 56, 80, 104], 9)
+    assert alerting.closed(alert, RECOVERED, NOW).due_at == NOW
+
+
+def test_neither_a_closed_alert_nor_one_that_opened_silently_needs_a_reminder() -> None:
+    later = NOW + timedelta(days=9)
+    assert not alerting.needs_reminder(closed(), later)
+    assert not alerting.needs_reminder(alerting.closed(opened(), RECOVERED, NOW), later)
+    assert not alerting.needs_reminder(changed(closed(), [failure(5)], minutes=10), later), "it is told first"
+
+
 def test_a_closed_alert_owes_its_end_and_then_leaves_the_index() -> None:
     alert = alerting.closed(opened(), RECOVERED, NOW)
     assert alerting.owes_notice(alert, NOW)
@@ -285,6 +308,19 @@ def test_a_missed_run_that_fails_in_the_end_opens_it_again() -> None:
     assert again.count == 1
 
 
+def test_a_run_that_was_brought_back_and_failed_once_more_opens_it_again() -> None:
+    def failure_at(minutes: int) -> Finding:
+        found = ends.end_to_tell(failed(ref(0), ended_at=NOW + minutes * MINUTE))
+        assert found is not None
+        return found
+
+    was = closed(failure_at(5))
+
+    assert changed(was, [failure_at(5)], minutes=9) is was, "the end that it lists, found once more"
+    again = changed(was, [failure_at(8)], minutes=9)
+    assert (again.is_open, again.count) == (True, 1)
+
+
 def test_new_trouble_within_the_hour_opens_it_silently_and_is_told_if_it_lasts() -> None:
     again = changed(closed(), [failure(5)], minutes=60)
     now = NOW + REOPEN_WITHIN
@@ -327,6 +363,14 @@ def test_if_somebody_may_have_been_told_of_the_end_it_is_opened_again() -> None:
 
 
 # --- closing ---
+
+
+def test_an_end_is_told_unless_nobody_can_have_been_told_of_the_opening() -> None:
+    untold = changed(None, [failure(0)])
+    assert alerting.closed(untold, ACKNOWLEDGED, NOW).due_at is None
+
+    for known in (alerting.sending(untold, NOW), opened(), alerting.reminding(replace(opened(), due_at=NOW))):
+        assert alerting.owes_notice(alerting.closed(known, ACKNOWLEDGED, NOW), NOW)
 
 
 def test_an_alert_does_not_close_before_its_opening_was_told() -> None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cronce.core import alerting, health, notices
-from cronce.core.alerting import RECOVERED, REMOVED
+from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED
 from cronce.core.alerts import SCHEDULER, Alert, Trouble, TroubledTime
 from cronce.core.notices import NextTime, in_words, notice_of
 
@@ -124,7 +124,7 @@ def test_a_subject_is_one_line_of_at_most_a_hundred_characters(count: int) -> No
             "Every time listed here succeeded in the end, or a later scheduled run did.",
         ),
         (REMOVED, f"Removed: {JOB}", "no longer part of the deployment"),
-        ("acknowledged", f"Acknowledged: {JOB}", "Somebody has acknowledged it."),
+        (ACKNOWLEDGED, f"Acknowledged: {JOB}", "Somebody has acknowledged it."),
     ],
 )
 def test_a_closed_notice_says_why_and_lists_the_times(because: str, subject: str, words: str) -> None:
@@ -179,8 +179,11 @@ def test_each_notice_of_an_alert_has_an_id_of_its_own() -> None:
     assert len({notice_of(each, ZONES).id for each in all_of_them}) == len(all_of_them)
 
 
-def test_an_alert_that_is_open_again_and_lasts_is_a_reminder() -> None:
+def test_what_an_alert_tells_after_its_opening_is_a_reminder_with_its_times() -> None:
     notice = notice_of(alert(reminders=1), ZONES)
 
     assert notice.kind == "reminder"
-    assert "again, for an hour now" in notice.body
+    assert notice.subject == f"Reminder: Missed 2026-03-09T10:00:00Z: {JOB}"
+    assert f"Job {JOB} still needs somebody to look at it." in notice.body
+    assert f"- {WALL}: missed; what happened" in notice.body
+    assert len(notice_of(alert(reminders=1, scope="j" * 63, count=100_000), {}).subject) <= 100

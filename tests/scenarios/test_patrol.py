@@ -22,12 +22,13 @@ from typing import Any
 
 import pytest
 
-from cronce.core.alerts import Trouble
-from cronce.core.errors import StoreError
+from cronce.core.alerts import SCHEDULER, Trouble
+from cronce.core.errors import JobNotFoundError, StoreError
 from cronce.core.jobstate import GapReason, Held, Pause
 from cronce.core.records import RunRecord
 from cronce.core.run import Notice, Reason, RunStatus, Trigger
 from cronce.engine import survey
+from cronce.engine.acknowledgement import acknowledge
 from cronce.engine.metrics import (
     ITEMS_UNREADABLE,
     JOBS_FAILED,
@@ -144,11 +145,60 @@ def test_i43_the_alert_of_a_failed_one_off_stays_open_though_its_job_has_left_th
     once = {"kind": "at", "instant": "2026-01-05T00:00:00Z"}
     world.store.place(job_state(schedule=once, next_at=None, due_at=None, expect_by=None), failed(ref(0)))
 
-    reports = world.patrols(180)
+    reports = world.patrols(3 * 24 * 60)
 
-    assert world.told() == [("opened", JOB)]
-    assert world.alert(JOB).is_open
+    assert world.told() == [("opened", JOB)] + 7 * [("reminder", JOB)], "1, 2, 4, 8, 16, 32 and 56 hours"
+    assert len({notice.id for notice in world.notifier.notices}) == 8
     assert {report.failed for report in reports} == {1}
+    assert acknowledge(world.store.alerts, JOB, world.now)
+    assert not acknowledge(world.store.alerts, JOB, world.now)
+    last = world.patrols(3 * 24 * 60)[-1]
+    assert world.told()[8:] == [("closed", JOB)]
+    assert last.failed == 0
+
+
+def test_a_reminder_lists_what_has_become_of_it_by_then(world: World) -> None:
+    world.store.place(failed(ref(0)))
+    world.patrols(30)
+    world.store.place(failed(ref(31), ended_at=world.now, due_at=world.now))
+
+    world.patrols(40)
+
+    assert world.told() == [("opened", JOB), ("reminder", JOB)]
+    assert "2026-01-05T00:00:00Z" in world.notifier.notices[1].body
+    assert "2026-01-05T00:31:00Z" in world.notifier.notices[1].body
+    world.succeed(pending(ref(80)))
+    world.patrols(90)
+    assert world.told()[2:] == [("closed", JOB)], "what is over is not told again"
+
+
+def test_an_alert_that_can_close_when_its_reminder_is_due_closes(world: World) -> None:
+    world.store.place(failed(ref(0)))
+    world.patrols(60)
+    world.succeed(pending(ref(1)))
+
+    world.patrols(5)
+
+    assert world.told() == [("opened", JOB), ("closed", JOB)]
+
+
+def test_the_schedulers_alert_is_not_acknowledged_as_if_it_were_a_jobs(world: World) -> None:
+    with pytest.raises(JobNotFoundError, match="closes when its ticks complete again"):
+        acknowledge(world.store.alerts, SCHEDULER, world.now)
+
+
+def test_an_acknowledgement_that_always_meets_others_says_so(world: World) -> None:
+    world.store.place(failed(ref(0)))
+    world.patrol()
+
+    def others(call: str, when: str) -> None:
+        if (call, when) == ("alerts.put", "before"):
+            world.store.place(replace(world.alert(JOB), rev=world.alert(JOB).rev + 1))
+
+    world.store.on_call(others)
+    with pytest.raises(StoreError, match="others wrote it all the time"):
+        acknowledge(world.store.alerts, JOB, world.now)
+    assert world.alert(JOB).is_open
 
 
 @pytest.mark.parametrize("reason", [GapReason.LATE, GapReason.CATCH_UP_LIMIT])
@@ -431,13 +481,13 @@ def test_i9_a_job_missing_while_a_module_is_broken_alarms(world: World) -> None:
     assert "its module jobs.daily_menu does not import" in world.notice().body
 
 
-def test_an_alert_grows_without_a_notice_and_keeps_the_newest_fifty(world: World) -> None:
+def test_an_alert_grows_with_reminders_alone_and_keeps_the_newest_fifty(world: World) -> None:
     world.store.place(job_state())
 
     world.until(NOW + 100 * MINUTE)
 
     alert = world.alert(JOB)
-    assert world.told() == [("opened", JOB)]
+    assert world.told() == [("opened", JOB), ("reminder", JOB)]
     assert alert.count == 84, "00:01 to 01:24, each fifteen minutes late"
     assert [time.scheduled_at for time in alert.times] == [
         NOW + minutes * MINUTE for minutes in range(35, 85)
@@ -521,6 +571,9 @@ def test_a_run_that_hangs_on_is_told_once_though_later_ones_succeed(world: World
     world.patrols(200)
 
     assert world.told() == [("opened", JOB), ("closed", JOB)]
+    world.store.place(failed(ref(0), ended_at=world.now, due_at=world.now))
+    world.patrol()
+    assert world.told()[2:] == [("opened", JOB)], "its end is another matter"
 
 
 # --- one bad record, one broken part ---

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from cronce.core import alerting
 from cronce.core.alerts import NoticeText
 from cronce.core.errors import NotifyError, StoreError
 from cronce.core.run import DueKind, Notice
+from cronce.engine.acknowledgement import acknowledge
 from tests.contract.makers import JOB, NOW, failed, gap, pending, ref
 from tests.scenarios.patrol_world import MINUTE, SECOND, World, job_state
 
@@ -31,6 +30,7 @@ Place = tuple[int, str, str]
 Fault = Callable[[Place], None]
 
 TOLD = {
+    ("reminder", "stands"),
     ("opened", "fails"),
     ("opened", "gaps"),
     ("opened", "hangs"),
@@ -73,8 +73,11 @@ class Places:
 
 
 def troubled() -> World:
-    """One of each: a failure, a gap, a hanging run, an unplanned job, and an alert that can be closed."""
+    """One of each: a failure, a gap, a hanging run, an unplanned job, an alert to close, one to remind of."""
     world = World()
+    world.store.place(failed(ref(0, job="stands")))
+    world.patrols(60)
+    world.notifier.notices.clear()
     world.store.place(failed(ref(0)))
     world.patrol()
     world.succeed(pending(ref(1)))
@@ -218,16 +221,12 @@ def test_an_end_that_comes_while_the_opening_is_being_published_is_told_as_well(
     world.clock.advance(MINUTE)
     world.tick()
 
-    def acknowledge(here: Place) -> None:
+    def meanwhile(here: Place) -> None:
         if here[1:] == ("notifier.publish", "before"):
-            alert = world.alert(JOB)
-            ended = replace(
-                alerting.closed(alert, "acknowledged", world.now), notified_at=None, due_at=world.now
-            )
             world.store.on_call(None)
-            assert world.store.alerts.put(alert, ended)
+            assert acknowledge(world.store.alerts, JOB, world.now)
 
-    Places(world, acknowledge).patrol()
+    Places(world, meanwhile).patrol()
     world.patrols(2)
 
     assert world.told() == [("opened", JOB), ("closed", JOB)]

@@ -114,7 +114,7 @@ ALERT = Alert(
         TroubledTime(
             scheduled_at=SECOND, trouble=Trouble.MISSED, detail="not started", job="daily-menu", suffix="a1"
         ),
-        TroubledTime(scheduled_at=NOW, trouble=Trouble.FAILED, detail=""),
+        TroubledTime(scheduled_at=NOW, trouble=Trouble.FAILED, detail="", ended_at=NOW),
     ),
     count=2,
     closed_at=NOW,

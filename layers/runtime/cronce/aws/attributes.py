@@ -188,12 +188,12 @@ def read_map(forms: Forms, values: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a map within an item.
 
     Raises:
-        ValueError: one of them is missing or malformed.
+        ValueError: one of them is malformed, or is missing and may not be.
     """
-    missing = next((name for name in forms if name not in values), None)
+    missing = next((name for name, form in forms.items() if form.required and name not in values), None)
     if missing:
         raise ValueError(f"{missing} is missing")
-    return {name: form.value(values[name]) for name, form in forms.items()}
+    return {name: form.value(values[name]) if name in values else form.absent for name, form in forms.items()}
 
 
 def read_attribute(item: Mapping[str, Any], name: str, form: Form) -> Any:

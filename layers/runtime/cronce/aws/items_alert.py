@@ -33,6 +33,7 @@ TIME_FORMS: Forms = {
     "detail": FREE_TEXT,
     "job": FREE_TEXT,
     "suffix": FREE_TEXT,
+    "ended_at": optional(INSTANT),
 }
 TIMES = Form(
     tag="L",

@@ -5,11 +5,17 @@ Guaranteed: an alert that opened is told, whatever dies in between: a notice is 
 writes (`sending_until`, then `notified_at`), so two watchdogs rarely tell the same thing; if they do, or if
 one dies in between, it carries the same id. An alert does not close before its opening was told.
 
-Not guaranteed: notices exactly once.
+An alert that stays open is told again after 1, 2, 4, 8 and 16 hours, then every 16 to 24 hours, with what it
+lists by then: until it closes, or somebody acknowledges it.
 
-Formula: a notice is owed while `notified_at` is None and `due_at <= now`. Closing, and opening again, set
-`notified_at` to None; opening again within `REOPEN_WITHIN` of closing is the same outage and puts `due_at` an
-hour ahead, so that it is told only if it lasts.
+Not guaranteed: notices exactly once. Nor that a count is exact to the last one of more than fifty: an end
+that a patrol has listed, and died before it could mark it as told, is counted again if it is not listed any
+more.
+
+Formula: a notice is owed while `notified_at` is None and `due_at <= now`. Closing, a reminder that is due,
+and opening again, set `notified_at` to None; opening again within `REOPEN_WITHIN` of closing is the same
+outage and puts `due_at` an hour ahead, so that it is told only if it lasts. Once told, an open alert is due
+again after as long as it has been open, at least `FIRST_REMINDER`, at most `LONGEST_PAUSE`.
 
 Failure cases: the publisher dies before or after publishing -> `sending_until` passes, the next patrol
 publishes again; publishing fails -> it is given back at once; two watchdogs write one alert -> the second
@@ -30,7 +36,9 @@ from cronce.core.run import Reason, RunStatus
 REOPEN_WITHIN = timedelta(hours=1)
 """Opened again so soon after closing, it is the same outage."""
 FIRST_REMINDER = timedelta(hours=1)
-"""An alert that stands for so long is looked at again."""
+"""An alert that stands for so long is told again."""
+LONGEST_PAUSE = timedelta(hours=24)
+"""Between two reminders: a person who comes to work daily hears of it daily."""
 SENDING = timedelta(seconds=50)
 """How long a publisher has. Longer than a patrol may take (45 s), shorter than the minute until the next
 one."""
@@ -41,7 +49,7 @@ lasts."""
 SILENCES_KEPT = 10
 """Of a scheduler that falls silent again and again, the newest silences."""
 
-RECOVERED, REMOVED = "recovered", "removed"
+RECOVERED, REMOVED, ACKNOWLEDGED = "recovered", "removed", "acknowledged"
 
 _Key = tuple[str, datetime, str]
 _WORTH = {Trouble.MISSED: 0, Trouble.FAILED: 2}
@@ -71,18 +79,20 @@ def with_findings(
 
 
 def closed(alert: Alert, because: str, now: datetime) -> Alert:
-    """The alert once it is over; its end is told unless nobody was told that it had opened again.
+    """The alert once it is over; its end is told unless nobody can have been told that it stood.
 
     Args:
         alert: an open one.
         because: "recovered", "acknowledged" or "removed".
         now: the present.
     """
+    reminds = alert.reminders > 0 and owes_notice(alert, now)
+    known = alert.notified_at is not None or alert.sending_until is not None or reminds
     return replace(
         alert,
         closed_at=now,
         closed_because=because,
-        due_at=now if alert.notified_at is not None else None,
+        due_at=now if known else None,
         notified_at=None,
         sending_until=None,
         forget_at=now + KEPT_AFTER_CLOSING,
@@ -92,6 +102,17 @@ def closed(alert: Alert, because: str, now: datetime) -> Alert:
 def may_close(alert: Alert, now: datetime) -> bool:
     """Whether an alert can be closed: it is open, and what it owes was told."""
     return alert.is_open and not owes_notice(alert, now)
+
+
+def needs_reminder(alert: Alert, now: datetime) -> bool:
+    """Whether an open alert was told so long ago that people must be reminded."""
+    told_before = alert.is_open and alert.notified_at is not None
+    return told_before and alert.due_at is not None and alert.due_at <= now
+
+
+def reminding(alert: Alert) -> Alert:
+    """The alert once it owes a reminder."""
+    return replace(alert, notified_at=None, reminders=alert.reminders + 1)
 
 
 def newest_trouble(alert: Alert, listed: Mapping[RunRef, RunRecord]) -> datetime | None:
@@ -171,7 +192,8 @@ def not_told(alert: Alert) -> Alert:
 
 def told(alert: Alert, now: datetime) -> Alert:
     """The alert once its notice is out: an open one is looked at again, a closed one leaves the index."""
-    due_at = now + FIRST_REMINDER if alert.is_open else None
+    pause = min(max(now - alert.since, FIRST_REMINDER), LONGEST_PAUSE)
+    due_at = now + pause if alert.is_open else None
     return replace(alert, notified_at=now, sending_until=None, due_at=due_at)
 
 
@@ -217,11 +239,17 @@ def _kept(times: Iterable[TroubledTime]) -> tuple[TroubledTime, ...]:
 
 
 def _is_news(alert: Alert, finding: Finding) -> bool:
-    """Whether a closed alert opens again for a finding: it is a new time, or a late one has failed by now."""
+    """Whether a closed alert opens again for a finding.
+
+    It does for a new time, for a late one that has failed by now, and for one that ended once more.
+    """
     known = {_key(time): time for time in alert.times}.get(_key(finding.time))
     if known is None:
         return not _was_forgotten(alert, finding)
-    return known.trouble is Trouble.MISSED and finding.time.trouble is Trouble.FAILED
+    if known.trouble is Trouble.MISSED:
+        return finding.time.trouble is Trouble.FAILED
+    ended, before = finding.time.ended_at, known.ended_at
+    return ended is not None and before is not None and ended > before
 
 
 def _was_forgotten(alert: Alert, finding: Finding) -> bool:

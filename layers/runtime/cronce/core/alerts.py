@@ -44,6 +44,7 @@ class TroubledTime:
         detail: in words: "started 06:00:05, attempt 2 of 3, not finished", the error, the gap's extent.
         job: whose it is. Empty for the silence itself, which is nobody's.
         suffix: of a manual trigger's run id; empty otherwise.
+        ended_at: when the run ended, if it did: a run that an operator brought back may end once more.
     """
 
     scheduled_at: datetime
@@ -51,6 +52,7 @@ class TroubledTime:
     detail: str
     job: str = ""
     suffix: str = ""
+    ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +68,7 @@ class Alert:
         closed_because: "recovered", "acknowledged", "removed".
         notified_at: when a notice of its present state (opening, or closing) was published.
         sending_until: a watchdog is publishing it now and has until then.
-        reminders: reminders sent since it opened.
+        reminders: how often it was told, or was to be told, again since it opened.
         due_at: when it must be looked at next (its place in the index); None once closed and told.
         forget_at: when the store may delete it; only once closed.
         rev: number of writes so far.

@@ -52,11 +52,11 @@ def end_to_tell(run: RunRecord) -> Finding | None:
     if run.notice is not Notice.PENDING:
         return None
     if run.status is RunStatus.FAILED:
-        return Finding(time=time_of(run.ref, Trouble.FAILED, _failure(run)))
+        return Finding(time=time_of(run.ref, Trouble.FAILED, _failure(run), run.ended_at))
     if run.status is RunStatus.SKIPPED and run.reason in _SKIPS:
         late = run.reason is Reason.LATE
         detail = _LATER_THAN if late else "other runs held the job's places, and none has succeeded for long"
-        return Finding(time=time_of(run.ref, _SKIPS[run.reason], f"skipped: {detail}"))
+        return Finding(time=time_of(run.ref, _SKIPS[run.reason], f"skipped: {detail}", run.ended_at))
     return None
 
 

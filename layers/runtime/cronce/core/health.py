@@ -199,10 +199,15 @@ def _progress(run: RunRecord) -> str:
     return f"{attempt} {state}{error_of(run)}{trace_of(run)}"
 
 
-def time_of(ref: RunRef, trouble: Trouble, detail: str) -> TroubledTime:
+def time_of(ref: RunRef, trouble: Trouble, detail: str, ended_at: datetime | None = None) -> TroubledTime:
     """What an alert lists of a run."""
     return TroubledTime(
-        scheduled_at=ref.scheduled_at, trouble=trouble, detail=detail, job=ref.job, suffix=ref.suffix
+        scheduled_at=ref.scheduled_at,
+        trouble=trouble,
+        detail=detail,
+        job=ref.job,
+        suffix=ref.suffix,
+        ended_at=ended_at,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from cronce.core.alerting import RECOVERED, REMOVED
+from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED
 from cronce.core.alerts import SCHEDULER, Alert, NoticeText, Trouble, TroubledTime
 from cronce.core.errors import DefinitionError
 from cronce.core.instants import to_key, to_text
@@ -43,6 +43,7 @@ _LOOK = {
 _ENDED = {
     RECOVERED: "Every time listed here succeeded in the end, or a later scheduled run did.",
     REMOVED: "The job is no longer part of the deployment. Its records are kept.",
+    ACKNOWLEDGED: "Somebody has acknowledged it.",
 }
 
 
@@ -116,13 +117,14 @@ def _subject(alert: Alert, scheduler: bool) -> str:
         what = {REMOVED: "Removed"}.get(alert.closed_because or "", "Acknowledged")
         what = "Recovered" if alert.closed_because == RECOVERED else what
         return "Recovered: the scheduler is back" if scheduler else f"{what}: {alert.scope}"
+    again = "Reminder: " if alert.reminders else ""
     if scheduler:
         silent = [time for time in alert.times if time.trouble is Trouble.SILENT]
-        return f"Scheduler silent since {_utc((silent or alert.times)[-1].scheduled_at)}"
+        return f"{again}Scheduler silent since {_utc((silent or alert.times)[-1].scheduled_at)}"
     newest = alert.times[-1]
     more = f" (+{alert.count - 1})" if alert.count > 1 else ""
     word = {Trouble.MISSED: "Missed", Trouble.FAILED: "Failed"}.get(newest.trouble, "Skipped")
-    return f"{word} {_utc(newest.scheduled_at)}{more}: {alert.scope}"[:100]
+    return f"{again}{word} {_utc(newest.scheduled_at)}{more}: {alert.scope}"[:100]
 
 
 def _opening(alert: Alert, scheduler: bool) -> str:
@@ -132,12 +134,11 @@ def _opening(alert: Alert, scheduler: bool) -> str:
                 "The scheduler completes its ticks again. What was missed is started late or recorded as "
                 "skipped, by each job's own policy. A job that does not come back is told of by itself."
             )
-        ended = _ENDED.get(alert.closed_because or "", "Somebody has acknowledged it.")
+        ended = _ENDED.get(alert.closed_because or "", "")
         return f"The alert of job {alert.scope} is closed. {ended}"
     if scheduler:
         return "The scheduler has not completed a tick for minutes: nothing is planned until it does."
-    again = " again, for an hour now" if alert.reminders else ""
-    return f"Job {alert.scope} needs somebody to look at it{again}."
+    return f"Job {alert.scope} {'still needs' if alert.reminders else 'needs'} somebody to look at it."
 
 
 def _times(alert: Alert, zones: Mapping[str, str], scheduler: bool) -> Iterable[str]:

@@ -67,7 +67,7 @@ class AlertDesk:
     untold: list[str] = field(default_factory=list)
 
     def decide(self, findings: Mapping[str, Sequence[Finding]], standing: Mapping[str, Alert]) -> None:
-        """Open, grow and close alerts.
+        """Open, grow and close alerts, and let those remind that stand for long.
 
         Args:
             findings: by scope; a scope without any is looked at for closing.
@@ -86,6 +86,8 @@ class AlertDesk:
                 because = None if opens else self._over(after, states.get(scope))
                 if because:
                     after = alerting.closed(after, because, self.now)
+                elif alerting.needs_reminder(after, self.now):
+                    after = alerting.reminding(after)
                 self._write_decision(before, after)
 
     def tell(self, has_time: Callable[[], bool]) -> None:
