@@ -4,18 +4,23 @@ Invariants:
 - whatever is looked at leaves the head of the index, so that nothing hides what lies behind it;
 - what is set aside comes back, more and more rarely, and is counted;
 - a store that is down ends the sweep; one item that it refuses does not;
-- only what is refused for good is set aside: no answer hides no healthy run.
+- a run about which the store does not answer is looked at again soon, and hides nobody meanwhile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from cronce.core.answers import DueEntry
+from cronce.core.answers import Applied, DueEntry
+from cronce.core.changes import RunChange
 from cronce.core.errors import NewerItemError, RefusedError, StoreError
+from cronce.core.ports import RunStore
 from cronce.core.records import RunRecord
 from cronce.core.retry import Retry
 from cronce.core.run import DueKind, RunStatus
@@ -29,6 +34,21 @@ from tests.scenarios.run_world import DAY, HOUR, MINUTE, NOON, SECOND, World, ru
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+class NeverAnswers:
+    """The run store, but for a few runs that nobody can write."""
+
+    def __init__(self, runs: RunStore, poison: Collection[str]) -> None:
+        self._runs, self._poison = runs, poison
+
+    def apply(self, change: RunChange) -> Applied:
+        if change.after.ref.id in self._poison:
+            raise StoreError("InternalServerError")
+        return self._runs.apply(change)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
 
 
 def test_i20_two_hundred_unreadable_items_at_the_head_hide_nothing(world: World) -> None:
@@ -135,7 +155,7 @@ def test_an_item_that_the_store_refuses_to_write_holds_up_nobody(world: World) -
     assert [world.run(ref).status for ref in (poison, other)] == [RunStatus.RUNNING, RunStatus.FAILED]
 
 
-def test_a_run_about_which_the_store_did_not_answer_stays_where_it_is(world: World) -> None:
+def test_a_run_about_which_the_store_did_not_answer_is_looked_at_again_in_two_minutes(world: World) -> None:
     world.declare(lambda run: None, retry=Retry(attempts=1))
     unlucky, other = running(world, 0), running(world, 1)
     world.clock.advance(2 * MINUTE)
@@ -148,11 +168,63 @@ def test_a_run_about_which_the_store_did_not_answer_stays_where_it_is(world: Wor
 
     world.store.on_call(no_answer)
     assert world.sweep() == SweepReport(lost=1, unanswered=1)
+    assert world.telemetry.metrics[ITEMS_UNREADABLE] == 1
     assert [world.run(ref).status for ref in (unlucky, other)] == [RunStatus.RUNNING, RunStatus.FAILED]
+    assert world.sweep() == SweepReport()
+    world.clock.advance(2 * MINUTE)
     assert world.sweep() == SweepReport(lost=1)
 
 
-def test_a_pending_run_about_which_the_store_did_not_answer_is_dispatched_by_the_next_sweep(
+def test_two_hundred_runs_about_which_the_store_never_answers_hide_nothing(world: World) -> None:
+    world.declare(lambda run: None, retry=Retry(attempts=1))
+    poison = {running(world, second).id for second in range(PER_KIND)}
+    world.clock.advance(SECOND)
+    behind = running(world, PER_KIND)
+    world.clock.advance(2 * MINUTE)
+    world.ledger = replace(world.ledger, runs=NeverAnswers(world.store.runs, poison))
+    world.sweeper = replace(world.sweeper, claims=replace(world.claims, ledger=world.ledger))
+
+    assert world.sweep() == SweepReport(unanswered=PER_KIND)
+    assert world.sweep() == SweepReport(lost=1)
+    assert world.run(behind).status is RunStatus.FAILED
+    assert world.telemetry.metrics[ITEMS_UNREADABLE] == PER_KIND
+    world.clock.advance(3 * MINUTE)
+    assert world.sweep().unanswered == PER_KIND, "they come back"
+
+
+def test_a_write_that_was_made_though_nobody_answered_is_not_counted(world: World) -> None:
+    world.declare(lambda run: None, retry=Retry(attempts=1))
+    ref = running(world)
+    world.clock.advance(2 * MINUTE)
+
+    def lost_reply(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "after"):
+            raise StoreError("connection reset")
+
+    world.store.on_call(lost_reply)
+    assert world.sweep() == SweepReport()
+    assert world.run(ref).status is RunStatus.FAILED
+    assert ITEMS_UNREADABLE not in world.telemetry.metrics
+
+
+def test_a_store_that_takes_no_write_at_all_leaves_everything_where_it_is_and_says_so(world: World) -> None:
+    world.declare(lambda run: None, retry=Retry(attempts=1))
+    refs = [running(world, second) for second in range(3)]
+    world.clock.advance(2 * MINUTE)
+
+    def no_writes(call: str, when: str) -> None:
+        if call in {"runs.apply", "runs.set_aside"}:
+            raise StoreError("ThrottlingException")
+
+    world.store.on_call(no_writes)
+    assert world.sweep() == SweepReport(unanswered=3)
+    assert world.telemetry.metrics[ITEMS_UNREADABLE] == 3
+    world.store.on_call(None)
+    assert world.sweep() == SweepReport(lost=3)
+    assert {world.run(ref).status for ref in refs} == {RunStatus.FAILED}
+
+
+def test_a_pending_run_about_which_the_store_did_not_answer_is_dispatched_again_in_two_minutes(
     world: World,
 ) -> None:
     world.declare(lambda run: None)
@@ -165,6 +237,7 @@ def test_a_pending_run_about_which_the_store_did_not_answer_is_dispatched_by_the
     world.store.on_call(no_answer)
     assert world.sweep().unanswered == 1
     world.store.on_call(None)
+    world.clock.advance(2 * MINUTE)
     assert world.sweep().dispatched == 1
     assert world.run(ref).dispatches == 1
 

@@ -16,7 +16,7 @@ JOBS_HELD = "JobsHeld"
 """Gauge of the scheduler: what cannot be planned (a module that does not import, a job that raises, an item
 that cannot be read or written)."""
 ITEMS_UNREADABLE = "ItemsUnreadable"
-"""Stored items that could not be understood."""
+"""Stored items that could not be understood, or about which the store did not answer though asked again."""
 DISPATCH_FAILURES = "DispatchFailures"
 """Invocations of the executor that were not accepted."""
 NOTICES_FAILED = "NoticesFailed"

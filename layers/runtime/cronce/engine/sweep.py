@@ -10,7 +10,8 @@ index is a hint; each run is read before it is judged.
 
 In that order, each with its own bound, oldest first, so that ten thousand pending or queued runs delay no
 lost claim. Whatever is looked at leaves the head of the index in the same write, items that cannot be read
-or written included, so nothing at the head hides what lies behind it.
+or written included, so nothing at the head hides what lies behind it: not even two hundred runs about which
+the store never answers.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ ASIDE_AT_MOST = timedelta(days=1)
 """The longest such pause. An item whose key names no run waits so long at once: no repair makes it one."""
 NEWER_AGAIN = timedelta(minutes=2)
 """An item that a later release wrote is that release's: this one only steps out of the way."""
+UNANSWERED_AGAIN = timedelta(minutes=2)
+"""A run about which the store does not answer is most likely healthy: soon again, but behind the others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +63,7 @@ class SweepReport:
         ended: runs that ended without an attempt: expired, or cancelled.
         looked_at: live claims, and queued runs without a place.
         unreadable: items that were set aside.
-        unanswered: runs about which the store did not answer; they are looked at again by the next sweep.
+        unanswered: runs about which the store did not answer; they are looked at again in two minutes.
         complete: everything due (up to the bound of each kind) was looked at in time.
     """
 
@@ -152,16 +155,15 @@ class _Pass:
     def guarded(self, entry: DueEntry, look: Callable[[], None]) -> None:
         """Look at one run: it holds up nobody.
 
-        What the store will never take is set aside, like an item that cannot be read. A run about which the
-        store did not answer just now is healthy: it stays where it is, for the next sweep.
+        What the store will never take is set aside, like an item that cannot be read. So is a run about which
+        it does not answer, for less long: most of those pass, and those that never do must not stay in front.
         """
         try:
             look()
         except (RefusedError, UnreadableItemError) as error:
             self._set_aside(entry, self._pause(entry), str(error))
         except StoreError as error:
-            self.tally["unanswered"] += 1
-            self.ledger.telemetry.warn("sweep.no_answer", pk=entry.pk, sk=entry.sk, problem=str(error))
+            self._unanswered(entry, str(error))
 
     def running(self, run: RunRecord) -> None:
         """RUNNING: is its worker alive?"""
@@ -256,6 +258,18 @@ class _Pass:
         """As long as the occurrence is old: looked at after 10 minutes, 20, 40, ..., then daily."""
         age = self.now - entry.run.scheduled_at if entry.run else ASIDE_AT_MOST
         return min(max(age, ASIDE_AT_LEAST), ASIDE_AT_MOST)
+
+    def _unanswered(self, entry: DueEntry, problem: str) -> None:
+        telemetry = self.ledger.telemetry
+        telemetry.warn("sweep.no_answer", pk=entry.pk, sk=entry.sk, problem=problem)
+        try:
+            moved = self.ledger.runs.set_aside(entry, self.now + UNANSWERED_AGAIN)
+        except StoreError as error:  # it answers about nothing just now; the next sweep finds the same
+            telemetry.warn("sweep.no_answer", pk=entry.pk, sk=entry.sk, problem=str(error))
+            moved = True
+        if moved:  # else the write was made after all, or somebody else has looked at the run
+            self.tally["unanswered"] += 1
+            telemetry.count(ITEMS_UNREADABLE)
 
     def _set_aside(self, entry: DueEntry, pause: timedelta, problem: str) -> None:
         if self.ledger.runs.set_aside(entry, self.now + pause):
