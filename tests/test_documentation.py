@@ -89,8 +89,8 @@ def test_p89_the_local_engine_is_asked_without_the_accounts_own_endpoint() -> No
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_make_command_and_every_file_that_a_page_names_exists(page: Path) -> None:
     text = page.read_text()
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    commands = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = set(re.findall(r"(?:^|`)make ([a-z][a-z0-9-]*)", text, re.MULTILINE))
     links = {link.split("#")[0] for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text)}
     assert commands <= targets
     assert [link for link in sorted(links) if link and not (page.parent / link).exists()] == []

@@ -225,7 +225,10 @@ def test_a_refused_dispatch_does_not_lengthen_the_pause() -> None:
 def test_an_unknown_job_waits_a_quarter_of_an_hour_and_then_fails() -> None:
     waiting = moves.job_unknown(pending(), "job 'menu' is not in this deployment", NOW, KEPT)
     assert (waiting.status, waiting.reason, waiting.unknown_since) == (RunStatus.WAITING, Reason.BACKOFF, NOW)
-    assert (waiting.due_at, waiting.attempt) == (NOW + 15 * MINUTE, 0)
+    assert (waiting.due_at, waiting.attempt) == (NOW + MINUTE, 0)
+    pending_again = moves.to_dispatch(waiting, NOW + 14 * MINUTE + 30 * SECOND)
+    last = moves.job_unknown(pending_again, "not there", NOW + 14 * MINUTE + 30 * SECOND, KEPT)
+    assert (last.due_at, last.unknown_since) == (NOW + 15 * MINUTE, NOW)
     early = moves.job_unknown(moves.to_dispatch(waiting, NOW), "x", NOW + 14 * MINUTE, KEPT)
     assert (early.status, early.due_at) == (RunStatus.WAITING, NOW + 15 * MINUTE)
     failed = moves.job_unknown(moves.to_dispatch(waiting, NOW), "still not", NOW + 15 * MINUTE, KEPT)
@@ -249,7 +252,7 @@ def test_a_run_that_is_queued_has_found_its_job_and_waits_anew_when_it_is_gone_a
     woken = moves.woken(queued, NOW + 60 * MINUTE, MINUTE)
     again = moves.job_unknown(woken, "gone again", NOW + 61 * MINUTE, KEPT)
     assert (again.status, again.reason) == (RunStatus.WAITING, Reason.BACKOFF)
-    assert (again.unknown_since, again.due_at) == (NOW + 61 * MINUTE, NOW + 76 * MINUTE)
+    assert (again.unknown_since, again.due_at) == (NOW + 61 * MINUTE, NOW + 62 * MINUTE)
 
 
 DISPLACING = {

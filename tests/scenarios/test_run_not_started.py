@@ -1,17 +1,20 @@
 """Runs that are not, or not yet, to start.
 
 Invariants:
-- a run whose job is not deployed or does not import waits a quarter of an hour, and spends no attempt;
+- a run whose job is not deployed or does not import waits a quarter of an hour, spends no attempt, and starts
+within two minutes once the job is back;
 - a run or job item that is missing or cannot be read stops nobody else, and is counted;
 - the policies of lateness hold at the claim.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cronce.core import moves
 from cronce.core.records import RunRef
 from cronce.core.run import Notice, Reason, RunStatus
 from cronce.core.schedule import Cron
@@ -34,10 +37,12 @@ def test_a_job_that_is_not_deployed_fails_after_a_quarter_of_an_hour_not_before(
     ref = world.plan()
     assert world.deliver()[0].outcome is Outcome.UNKNOWN_JOB
     waiting = world.run(ref)
-    assert (waiting.status, waiting.due_at) == (RunStatus.WAITING, NOON + 15 * MINUTE)
+    assert (waiting.status, waiting.due_at) == (RunStatus.WAITING, NOON + MINUTE)
     assert waiting.error == "job 'menu' is not in this deployment"
-    assert world.minutes(14) == []
-    world.minutes(2)
+    assert {done.outcome for done in world.minutes(14)} == {Outcome.UNKNOWN_JOB}
+    assert world.clock.now() < NOON + 15 * MINUTE
+    assert (world.run(ref).status, world.run(ref).due_at) == (RunStatus.WAITING, NOON + 15 * MINUTE)
+    world.minutes(1)
     run = world.run(ref)
     assert (run.status, run.reason) == (RunStatus.FAILED, Reason.UNKNOWN_JOB)
     assert run.error == "job 'menu' is not in this deployment"
@@ -53,9 +58,70 @@ def test_i1_a_module_that_is_repaired_in_time_costs_its_run_no_attempt(world: Wo
     assert (
         world.telemetry.named("job.unknown")[0].fields["problem"] == "jobs.menu does not import: SyntaxError"
     )
+    world.minutes(5)
+    assert done == []
     world.loaded[NAME] = good
-    world.minutes(16)
+    world.minutes(2)
     assert (done, world.run(ref).status) == ([1], RunStatus.SUCCEEDED)
+
+
+def test_i1_a_job_that_comes_and_goes_has_its_wait_from_when_it_was_first_missed(world: World) -> None:
+    good = world.declare(lambda run: None)
+    world.loaded.clear()
+    ref = world.plan()
+    world.deliver()
+    assert world.run(ref).unknown_since == NOON
+    world.minutes(10)
+    assert world.run(ref).unknown_since == NOON
+    world.loaded[NAME] = replace(good, function=fails)
+    world.minutes(1)
+    assert (world.run(ref).attempt, world.run(ref).unknown_since) == (1, None)
+    world.loaded.clear()
+    world.minutes(14)
+    assert not world.run(ref).status.is_final, "it has its wait anew"
+    world.minutes(4)
+    assert world.run(ref).reason is Reason.UNKNOWN_JOB
+
+
+def fails(run: Run) -> None:
+    raise ValueError("no eggs")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_sweep_that_notes_its_dispatch_does_not_keep_an_unknown_job_from_being_noted(
+    world: World, *, stream: bool
+) -> None:
+    world.declare(lambda run: None)
+    world.loaded.clear()
+    ref = world.plan()
+    noted: list[RunRef] = []
+
+    def note(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "before") and not noted:
+            noted.append(ref)
+            world.store.place(moves.redispatched(world.run(ref), NOON, accepted=stream))
+            world.store.place(replace(world.run(ref), rev=world.run(ref).rev + 1))
+
+    world.store.on_call(note)
+    assert world.execute(ref).outcome is Outcome.UNKNOWN_JOB
+    assert world.run(ref).status is RunStatus.WAITING
+
+
+def test_an_unknown_job_whose_run_somebody_else_has_claimed_is_left_to_that_one(world: World) -> None:
+    good = world.declare(lambda run: None)
+    world.loaded.clear()
+    ref = world.plan()
+    claims: list[RunRef] = []
+
+    def claim(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "before") and not claims:
+            claims.append(ref)
+            world.loaded[NAME] = good
+            assert world.execute(ref).outcome is Outcome.SUCCEEDED
+
+    world.store.on_call(claim)
+    assert world.execute(ref).outcome is Outcome.NOT_PENDING
+    assert world.run(ref).status is RunStatus.SUCCEEDED
 
 
 def test_a_job_that_vanishes_after_a_failed_attempt_leaves_that_attempts_error_on_record(

@@ -27,6 +27,8 @@ QUEUE_FALLBACK = timedelta(minutes=10)
 """A queued run is woken by whoever frees the slot; this is for the wake-up that got lost."""
 UNKNOWN_JOB_WAIT = timedelta(minutes=15)
 """How long a run waits for a job that is not deployed: longer than a rollback or a fixed deployment takes."""
+UNKNOWN_JOB_AGAIN = timedelta(minutes=1)
+"""How soon an executor looks for that job again: a deployment or a corrected module ends the wait."""
 EXPIRY = timedelta(days=30)
 """A run that is not final so long after its creation never will be."""
 TOLD_SKIPS = frozenset({Reason.LATE, Reason.OVERLAP})
@@ -175,12 +177,14 @@ def lost(run: RunRecord, now: datetime, delay: timedelta, retention: timedelta) 
 def job_unknown(run: RunRecord, problem: str, now: datetime, retention: timedelta) -> RunRecord:
     """PENDING -> WAITING(backoff) while its job may yet be deployed, then FAILED(unknown_job).
 
-    No attempt is spent; the record says what it waits for.
+    It is looked for every `UNKNOWN_JOB_AGAIN`, for `UNKNOWN_JOB_WAIT` in all. No attempt is spent; the record
+    says what it waits for.
     """
     since = run.unknown_since or now
     if now >= since + UNKNOWN_JOB_WAIT:
         return failed(run, Reason.UNKNOWN_JOB, problem, now, retention)
-    waiting = _waiting(_noted(run, problem), Reason.BACKOFF, since + UNKNOWN_JOB_WAIT)
+    again = min(now + UNKNOWN_JOB_AGAIN, since + UNKNOWN_JOB_WAIT)
+    waiting = _waiting(_noted(run, problem), Reason.BACKOFF, again)
     return replace(waiting, unknown_since=since)
 
 

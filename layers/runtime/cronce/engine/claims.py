@@ -112,12 +112,20 @@ class Claims:
             if applied is Applied.DONE:
                 return self._admitted(change)
             if applied is Applied.RUN_MOVED:
-                again = self._still_pending(candidate.run)
+                again = self.still_pending(candidate.run)
                 if again is None:
                     return Admission(entry=Entry.MOVED, run=candidate.run)
                 candidate = replace(candidate, run=again)
         self.ledger.telemetry.warn("claim.left", run=candidate.run.ref.id)
         return Admission(entry=Entry.LEFT, run=candidate.run)
+
+    def still_pending(self, run: RunRecord) -> RunRecord | None:
+        """The run as it is now, if only its bookkeeping has moved: the sweep writes down whom it asked."""
+        try:
+            again = self.ledger.runs.get(run.ref)
+        except UnreadableItemError:
+            return None  # a newer release has it, or the sweep reports it
+        return again if again is not None and again.status is RunStatus.PENDING else None
 
     def wake(self, run: RunRecord, policy: RunPolicy, now: datetime) -> RunRecord | None:
         """Give a free slot to the first queued run of a job.
@@ -152,14 +160,6 @@ class Claims:
             if self.ledger.apply(change) is Applied.DONE:
                 return first
         return None
-
-    def _still_pending(self, run: RunRecord) -> RunRecord | None:
-        """The run as it is now, if only its bookkeeping has moved: the sweep writes down whom it asked."""
-        try:
-            again = self.ledger.runs.get(run.ref)
-        except UnreadableItemError:
-            return None  # a newer release has it, or the sweep reports it
-        return again if again is not None and again.status is RunStatus.PENDING else None
 
     def _admitted(self, change: RunChange) -> Admission:
         after = change.after

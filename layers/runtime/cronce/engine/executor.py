@@ -189,14 +189,22 @@ class Executor:
         return run
 
     def _unknown(self, run: RunRecord, found: LoadProblem | None) -> Execution:
-        """The job's code is not there: wait, in case a deployment is under way or is being repaired."""
+        """The job's code is not there: wait, in case a deployment is under way or is being repaired.
+
+        Who waits for a code that is not there is the run, whatever bookkeeping has moved since it was read.
+        """
         problem = found.text if found else f"job {run.ref.job!r} is not in this deployment"
         ledger = self._ledger
         ledger.telemetry.warn("job.unknown", run=run.ref.id, problem=problem)
-        after = moves.job_unknown(run, problem, ledger.clock.now(), ledger.retention)
-        applied = ledger.move(RunChange(before=run, after=after, guard=Guard.SEEN), UNKNOWN)
-        if applied is Applied.DONE:
-            return Execution(outcome=Outcome.UNKNOWN_JOB, run=after)
+        for _ in ledger.tries():
+            after = moves.job_unknown(run, problem, ledger.clock.now(), ledger.retention)
+            applied = ledger.move(RunChange(before=run, after=after, guard=Guard.SEEN), UNKNOWN)
+            if applied is Applied.DONE:
+                return Execution(outcome=Outcome.UNKNOWN_JOB, run=after)
+            again = self.claims.still_pending(run)
+            if again is None:
+                return Execution(outcome=Outcome.NOT_PENDING, run=run)
+            run = again
         return Execution(outcome=Outcome.LEFT, run=run)
 
     def _work(self, worker: Worker) -> Execution:
