@@ -17,10 +17,15 @@ export PYTHONTZPATH :=
 # The SAM CLI neither reports usage nor asks the network for news.
 export SAM_CLI_TELEMETRY := 0
 
+RUNTIMES := python3.14 python3.13 python3.12 python3.11
 PYTHON_RUNTIME ?=
-PYTHON ?= $(or $(shell for p in $(or $(PYTHON_RUNTIME),python3.14 python3.13 python3.12 python3.11 python3); do \
+PYTHON ?= $(or $(shell for p in $(or $(PYTHON_RUNTIME),$(RUNTIMES) python3); do \
 	$$p -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null \
-	&& echo $$p && break; done),$(error no Python 3.11 to 3.14 that runs was found; name one: make PYTHON=/path/to/python3))
+	&& echo $$p && break; done),$(error no $(or $(PYTHON_RUNTIME),Python 3.11 to 3.14) that runs was found; name one: \
+	make PYTHON=/path/to/python3))
+ifneq ($(PYTHON_RUNTIME),$(filter $(RUNTIMES),$(PYTHON_RUNTIME)))
+$(error PYTHON_RUNTIME is '$(PYTHON_RUNTIME)'; it takes one of $(RUNTIMES))
+endif
 
 ENV ?= dev
 ARGS ?=
@@ -28,6 +33,8 @@ ARGS ?=
 BIN := .venv/bin
 SAM := .venv-sam/bin/sam
 CODE := layers functions tools tests
+# The runtime that an interpreter belongs to, as Lambda names it; nothing if it does not run.
+runtime_of = $(shell $(1) -c 'import sys; print("python%d.%d" % sys.version_info[:2])' 2>/dev/null)
 
 # The tests' dependencies on the path of .venv: the very files that ship, not a copy of them.
 SOURCE_FOLDERS := layers/runtime functions tools
@@ -71,16 +78,19 @@ check: .venv/ready .make/template-linted ## ruff, mypy, import contracts, templa
 	@$(BIN)/lint-imports --no-logo
 
 # No builder ships bytecode and the layer is read-only in Lambda: without the second step everything is compiled again
-# at every cold start.
+# at every cold start. Packages may bring files that are not meant for this Python; whether one matters, the check says.
+# Parameters are those of the deployment: a package that is not pure Python is built for the Architecture.
+BUILT := .aws-sam/build
+PARAMETERS = $(addprefix file://,$(wildcard parameters/$(ENV).yaml))
+
 .PHONY: build
-build: .venv/bin/python .venv-sam/ready ## sam build, with compiled bytecode
-	@runtime=$(or $(PYTHON_RUNTIME),$$($(BIN)/python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')) \
-	&& export PATH="$(CURDIR)/$(BIN):$$PATH" \
+build: .venv/bin/python .venv-sam/ready ## sam build, with compiled bytecode; checked and weighed
+	@runtime=$(call runtime_of,$(BIN)/python) && export PATH="$(CURDIR)/$(BIN):$$PATH" \
 	&& echo "== sam build for $$runtime" \
-	&& $(SAM) build --parameter-overrides PythonRuntime=$$runtime \
+	&& $(SAM) build --parameter-overrides $(PARAMETERS) PythonRuntime=$$runtime \
 	&& echo "== compile bytecode" \
-	&& $$runtime -m compileall -q --invalidation-mode unchecked-hash .aws-sam/build \
-	&& $$runtime -P tools/cronce_tools/check_build.py .aws-sam/build \
+	&& { $$runtime -m compileall -qf --invalidation-mode unchecked-hash $(BUILT) || true; } \
+	&& PYTHONPATH=tools $$runtime -P -m cronce_tools.check_build $(BUILT) \
 	&& echo $$runtime > .aws-sam/runtime
 
 .PHONY: deploy
@@ -100,38 +110,46 @@ bench: .venv/ready ## count the write units of a run, a step and a tick
 
 .PHONY: clean
 clean: ## remove what was built, and all environments
-	rm -rf .aws-sam .make .venv .venv-sam .venv-emulator .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .aws-sam .make .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# Versions that are locked stay: ARGS=--upgrade raises all, ARGS="--upgrade-package boto3" one. The layer comes first,
+# because the tests take its versions over.
+LOCK := .venv-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--annotation-style line --custom-compile-command 'make lock'
+
+.PHONY: lock
+lock: .venv-lock/ready ## lock what requirements/*.in ask for: exact versions with the hashes of their files
+	$(LOCK) requirements/layer.in --output-file layers/runtime/requirements.txt $(ARGS)
+	for each in dev sam emulator lock; do \
+		$(LOCK) requirements/$$each.in --output-file requirements/$$each.txt $(ARGS) || exit; done
 
 # --- environments ---------------------------------------------------------------------------------------------------
 
-# A broken link (its Python was removed) counts as missing, so the environment is made anew.
+# A broken link (its Python was removed) counts as missing: the environment is made anew, and filled again.
+# So does one of another version than PYTHON_RUNTIME asks for: what is built is what was tested.
+ifneq ($(PYTHON_RUNTIME),$(and $(PYTHON_RUNTIME),$(call runtime_of,$(BIN)/python)))
+.PHONY: .venv/bin/python
+endif
 .venv/bin/python:
 	@echo "== .venv with $(PYTHON)"
 	$(PYTHON) -m venv --clear .venv
 
-.venv-sam/bin/python:
-	@echo "== .venv-sam with $(PYTHON)"
-	$(PYTHON) -m venv --clear .venv-sam
+.venv-sam/bin/python .venv-emulator/bin/python .venv-lock/bin/python: %/bin/python:
+	@echo "== $* with $(PYTHON)"
+	$(PYTHON) -m venv --clear $*
 
-.venv-emulator/bin/python:
-	@echo "== .venv-emulator with $(PYTHON)"
-	$(PYTHON) -m venv --clear .venv-emulator
-
-.venv/ready: requirements/dev.txt layers/runtime/requirements.txt functions/requirements.txt | .venv/bin/python
+# The second installation is apart, because what you pin for your jobs may be without hashes.
+.venv/ready: requirements/dev.txt functions/requirements.txt .venv/bin/python
 	@echo '== install what the tests need'
 	$(BIN)/python -m pip install -q -r requirements/dev.txt
+	$(BIN)/python -m pip install -q -r functions/requirements.txt
 	printf '%s\n' $(addprefix $(CURDIR)/,$(SOURCE_FOLDERS)) \
 		> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cronce-sources.pth"
 	touch $@
 
-.venv-sam/ready: requirements/sam.txt | .venv-sam/bin/python
-	@echo '== install the SAM CLI'
-	.venv-sam/bin/python -m pip install -q -r requirements/sam.txt
-	touch $@
-
-.venv-emulator/ready: requirements/emulator.txt | .venv-emulator/bin/python
-	@echo '== install local AWS'
-	.venv-emulator/bin/python -m pip install -q -r requirements/emulator.txt
+.venv-sam/ready .venv-emulator/ready .venv-lock/ready: .venv-%/ready: requirements/%.txt .venv-%/bin/python
+	@echo '== install requirements/$*.txt'
+	.venv-$*/bin/python -m pip install -q -r requirements/$*.txt
 	touch $@
 
 # --- template -------------------------------------------------------------------------------------------------------

@@ -109,6 +109,16 @@ def test_an_item_of_a_newer_shape_is_told_apart(store: DynamoBackend, kind: str)
         CALLS[reading].make(store)
 
 
+@pytest.mark.parametrize("given", [f'"{"x" * 200}"', "hunter2", ""], ids=["too large", "no JSON", "empty"])
+def test_an_input_that_no_job_can_be_given_is_told_without_being_shown(
+    store: DynamoBackend, given: str
+) -> None:
+    edit(store, run_key(PENDING.ref), "input", {"S": given})
+    with pytest.raises(UnreadableItemError, match="attribute `input` is malformed: the input") as raised:
+        store.runs.get(PENDING.ref)
+    assert "hunter2" not in str(raised.value)
+
+
 def test_an_attempt_that_lacks_an_attribute_is_named(store: DynamoBackend) -> None:
     assert CALLS["runs.apply: finish"].make(store) is Applied.DONE
     assert store.steps.attempts(MINE.ref) == [ATTEMPT]

@@ -120,7 +120,7 @@ def test_p90_the_same_key_in_two_tables_is_two_items() -> None:
 
 
 def test_i6_a_record_too_large_is_a_problem_that_names_it_and_nothing_is_sent(store: DynamoBackend) -> None:
-    outcome = store.plans.commit(GRANT, [window(STATE, pending(ref(10), input="x" * (ITEM_BYTES + 1)))])
+    outcome = store.plans.commit(GRANT, [window(STATE, pending(ref(10), error="x" * (ITEM_BYTES + 1)))])
 
     assert outcome.problem is not None
     assert "RUN#2026-01-05T00:10:00Z takes" in outcome.problem

@@ -117,7 +117,7 @@ def without(path: str) -> dict[str, Any]:
         pytest.param(without("dynamodb"), None, "without dynamodb", id="no change"),
         pytest.param(without("dynamodb.Keys"), "10001", "without Keys", id="no keys"),
         pytest.param(
-            without("dynamodb.Keys.sk"), "10001", "attribute sk is not a text: None", id="no sort key"
+            without("dynamodb.Keys.sk"), "10001", "attribute sk is not a text: nothing", id="no sort key"
         ),
         pytest.param(without("dynamodb.NewImage"), "10001", "without NewImage", id="no image"),
         pytest.param(without("dynamodb.NewImage.status"), "10001", "attribute status", id="no status"),
@@ -127,7 +127,7 @@ def without(path: str) -> dict[str, Any]:
         pytest.param(record(sk="RUN#2026-02-30T11:00:00Z"), "10001", "2026-02-30", id="no such date"),
         pytest.param(record(pk="JOB#Daily Menu"), "10001", "'JOB#Daily Menu'", id="no job name"),
         pytest.param(record(pk="daily-menu"), "10001", "does not begin with JOB#", id="no job"),
-        pytest.param("record", None, "without dynamodb: 'record'", id="no record"),
+        pytest.param("record", None, "without dynamodb: a str", id="no record"),
         pytest.param(
             {"dynamodb": {"Keys": {"pk": {"N": "7"}}}}, None, "attribute pk is not a text", id="a number"
         ),
@@ -145,20 +145,41 @@ def test_a_malformed_record_says_what_is_wrong_and_takes_no_other_with_it(
     assert says in malformed.reason
 
 
-def test_a_reason_stays_short() -> None:
-    batch = read_batch(event({"dynamodb": "x" * 100_000}))
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"dynamodb": "x" * 100_000},
+        {"x" * 100_000: 1},
+        {f"{number:0100}": 1 for number in range(1000)},
+        record(sk="RUN#" + "x" * 1000),
+    ],
+    ids=["value", "name", "names", "key"],
+)
+def test_a_reason_stays_short(broken: Any) -> None:
+    batch = read_batch(event(broken))
 
-    assert len(batch.malformed[0].reason) < 250
+    assert len(batch.malformed[0].reason) < 500
+
+
+@pytest.mark.parametrize("part", ["Keys", "NewImage", "NewImage.status", "Keys.sk"])
+def test_a_reason_never_shows_what_a_run_was_given(part: str) -> None:
+    broken = without(f"dynamodb.{part}")
+    broken["dynamodb"].setdefault("NewImage", {})["input"] = {"S": '{"token": "hunter2"}'}
+
+    (malformed,) = read_batch(event(broken)).malformed
+    assert "hunter2" not in malformed.reason
 
 
 @pytest.mark.parametrize(
     "other, says",
     [
-        pytest.param(None, "None", id="nothing"),
+        pytest.param(None, "it is nothing", id="nothing"),
         pytest.param([record()], "no list", id="a list"),
-        pytest.param({}, "{}", id="empty"),
-        pytest.param({"Records": "x"}, "'x'", id="records are a text"),
-        pytest.param({"run": "daily-menu@2026-03-08T11:00:00Z"}, "daily-menu", id="the executor's event"),
+        pytest.param({}, "an empty mapping", id="empty"),
+        pytest.param({"Records": "x"}, "a mapping of 'Records'", id="records are a text"),
+        pytest.param(
+            {"run": "daily-menu@2026-03-08T11:00:00Z"}, "a mapping of 'run'", id="the executor's event"
+        ),
         pytest.param(
             {"Records": [{"eventSource": "aws:sqs", "body": "{}"}]}, "'aws:sqs'", id="a queue's event"
         ),

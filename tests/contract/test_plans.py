@@ -187,7 +187,7 @@ def test_i6_a_record_too_large_for_the_store_is_a_problem_and_the_other_job_goes
 ) -> None:
     large, fine = planned(backend, job_state("large"), job_state("fine"))
     grant = grant_of(backend)
-    too_large = window(large, pending(ref(1, job="large"), input="x" * 410_000))
+    too_large = window(large, pending(ref(1, job="large"), error="x" * 410_000))
     others = window(fine, pending(ref(1, job="fine")))
 
     assert backend.plans.commit(grant, [too_large, others]).problem

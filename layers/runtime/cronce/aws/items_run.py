@@ -15,6 +15,7 @@ from cronce.aws.attributes import (
     MILLISECONDS,
     SECONDS,
     TEXT,
+    Form,
     Forms,
     Item,
     decode,
@@ -27,9 +28,11 @@ from cronce.aws.attributes import (
 from cronce.aws.keys import GAP, QUEUE, RUN, SHAPED, gap_key, marker_key, run_key
 from cronce.core.instants import from_key, to_text
 from cronce.core.jobstate import Gap, GapReason
-from cronce.core.records import RunRecord, RunRef
+from cronce.core.records import RunRecord, RunRef, checked_input
 from cronce.core.run import Dispatch, DueKind, Notice, Reason, RunStatus, Trigger
 
+INPUT = Form(tag="S", write=checked_input, read=checked_input)
+"""A person may have written it: what is too large or no JSON is not handed to a job."""
 RUN_FORMS: Forms = {
     "trigger": member(Trigger),
     "status": member(RunStatus),
@@ -63,7 +66,7 @@ RUN_FORMS: Forms = {
     "log_stream": optional(FREE_TEXT),
     "error": optional(FREE_TEXT),
     "error_kept": FLAG,
-    "input": optional(FREE_TEXT),
+    "input": optional(INPUT),
     "forget_at": optional(EPOCH),
     "rev": COUNT,
 }

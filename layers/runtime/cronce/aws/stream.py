@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from cronce.aws.outline import outline
 from cronce.core.errors import EventError
 from cronce.core.records import RunRef
 from cronce.core.run import Dispatch, RunStatus
@@ -94,7 +95,9 @@ class _MalformedError(ValueError):
 def _records(event: object) -> list[object]:
     records = event.get("Records") if isinstance(event, Mapping) else None
     if not isinstance(records, list):
-        raise EventError(f'not the event of a DynamoDB stream: it has no list "Records": {_shown(event)}')
+        raise EventError(
+            f'not the event of a DynamoDB stream: it has no list "Records": it is {outline(event)}'
+        )
     for record in records:
         source = record.get("eventSource", SOURCE) if isinstance(record, Mapping) else SOURCE
         if source != SOURCE:
@@ -133,7 +136,7 @@ def _asks_for_a_start(record: object, change: Mapping[str, object]) -> bool:
 def _part(holder: object, name: str) -> Mapping[str, object]:
     part = holder.get(name) if isinstance(holder, Mapping) else None
     if not isinstance(part, Mapping):
-        raise _MalformedError(f"a record without {name}: {_shown(holder)}")
+        raise _MalformedError(f"a record without {name}: {outline(holder)}")
     return part
 
 
@@ -141,7 +144,7 @@ def _text(attributes: Mapping[str, object], name: str) -> str:
     value = attributes.get(name)
     text = value.get("S") if isinstance(value, Mapping) else None
     if not isinstance(text, str):
-        raise _MalformedError(f"the attribute {name} is not a text: {_shown(value)}")
+        raise _MalformedError(f"the attribute {name} is not a text: {outline(value)}")
     return text
 
 

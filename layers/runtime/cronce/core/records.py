@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +17,8 @@ INLINE_LIMIT = 200
 """Bytes of input or error on the record itself, which stays under 1 KB; longer ones have their own item."""
 ERROR_LIMIT = 4096
 """Bytes of an error's text that are kept at all."""
+SHOWN = 120
+"""Characters of a wrong run id that its message shows."""
 
 _DUE_KINDS = {
     RunStatus.PENDING: DueKind.PENDING,
@@ -51,8 +54,28 @@ class RunRef:
         """
         match = RUN_ID.fullmatch(run_id) if isinstance(run_id, str) else None
         if match is None:
-            raise ValueError(f"not a run id of the form <job>@<YYYY-MM-DDTHH:MM:SSZ>: {run_id!r}")
+            given = repr(run_id[:SHOWN]) if isinstance(run_id, str) else f"a {type(run_id).__name__}"
+            raise ValueError(f"not a run id of the form <job>@<YYYY-MM-DDTHH:MM:SSZ>: {given}")
         return cls(match["job"], from_key(match["at"]), match["suffix"] or "")
+
+
+def checked_input(text: str) -> str:
+    """The input of a run, if a run's record can hold it.
+
+    Raises:
+        ValueError: it is too large, or it is not JSON. The message does not show it.
+    """
+    size = len(text.encode(errors="replace"))
+    if size > INLINE_LIMIT:
+        raise ValueError(
+            f"the input of a run takes at most {INLINE_LIMIT} bytes of JSON, not {size}: "
+            "store it elsewhere and say where it is"
+        )
+    try:
+        json.loads(text)
+    except ValueError:
+        raise ValueError("the input of a run is JSON text, and this is not") from None
+    return text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,7 +116,8 @@ class RunRecord:
         log_stream: where that slice logged.
         error: short text of the last error, at most `INLINE_LIMIT` bytes.
         error_kept: the whole error is kept with the attempt's own item.
-        input: JSON text given by a manual trigger, if it is short.
+        input: JSON text given by a manual trigger, at most `INLINE_LIMIT` bytes. Never in a log line, nor in
+            what Python prints of this record.
         forget_at: when the store may delete it; only in a final state.
         rev: number of writes so far.
     """
@@ -131,9 +155,18 @@ class RunRecord:
     log_stream: str | None = None
     error: str | None = None
     error_kept: bool = False
-    input: str | None = None
+    input: str | None = field(default=None, repr=False)
     forget_at: datetime | None = None
     rev: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse an input that does not belong here.
+
+        Raises:
+            ValueError: see `checked_input`.
+        """
+        if self.input is not None:
+            checked_input(self.input)
 
     @property
     def due_kind(self) -> DueKind | None:
@@ -215,7 +248,7 @@ class StepRecord:
     ref: RunRef
     name: str
     chunk: int | None = None
-    result: str
+    result: str = field(repr=False)
     keys: tuple[str, ...] = field(default=())
     owner: str
     fencing_token: int

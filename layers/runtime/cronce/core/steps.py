@@ -18,8 +18,23 @@ RESULT_LIMIT = 256 * 1024
 """Bytes of one result: an item takes 400 KB, keys and names included."""
 NAME_LIMIT = 200
 """Characters of a step's name or an item's key: services bound the idempotency keys made of them."""
+SHOWN = 40
+"""Characters of a wrong text that its message shows."""
 FORBIDDEN = "#/"
 """Separators of sort keys and of idempotency keys."""
+
+
+def shown(value: object) -> str:
+    """What a message says of a wrong value: short texts and numbers, of anything else only the type.
+
+    A step given the result of a call instead of the function, or an item as its own key, would put data into
+    logs and notices.
+    """
+    if isinstance(value, str):
+        return repr(value) if len(value) <= SHOWN else f"{value[:SHOWN]!r}..."
+    if value is None or isinstance(value, int | float):
+        return repr(value)
+    return f"a {type(value).__name__}"
 
 
 def check_name(run_id: str, name: object) -> None:
@@ -31,7 +46,7 @@ def check_name(run_id: str, name: object) -> None:
     if not _is_printable(name) or any(char in str(name) for char in FORBIDDEN):
         raise StepError(
             f"run {run_id}: a step's name is 1 to {NAME_LIMIT} printable characters without '#' and '/', "
-            f"not {name!r}"
+            f"not {shown(name)}"
         )
 
 
@@ -43,7 +58,8 @@ def check_every(run_id: str, step: str, every: object) -> None:
     """
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise StepError(
-            f"run {run_id}: step {step!r}: checkpoint_every takes a whole number of 1 or more, not {every!r}"
+            f"run {run_id}: step {step!r}: checkpoint_every takes a whole number of 1 or more, "
+            f"not {shown(every)}"
         )
 
 
@@ -62,7 +78,7 @@ def check_items(run_id: str, step: str, items: object, key: object) -> None:
     if key is not None and not callable(key):
         raise StepError(
             f"run {run_id}: step {step!r}: key takes a function of an item, such as "
-            f'`lambda item: item["id"]`, not {key!r}'
+            f'`lambda item: item["id"]`, not {shown(key)}'
         )
 
 
@@ -80,7 +96,7 @@ def item_key(run_id: str, step: str, key: object) -> str:
     if not _is_printable(text):
         raise StepError(
             f"run {run_id}: step {step!r}: an item's key is 1 to {NAME_LIMIT} printable characters, "
-            f"not {key!r}"
+            f"not {shown(key)}"
         )
     return str(text)
 

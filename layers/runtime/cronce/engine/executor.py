@@ -14,7 +14,6 @@ changes nothing.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -39,6 +38,7 @@ from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import UNKNOWN, RunPolicy
 from cronce.engine.claims import Candidate, Claims, Entry
+from cronce.engine.error_text import error_text, error_trace
 from cronce.engine.function_call import Called, call
 from cronce.engine.held_claim import HeldClaim, Limits, Moment, Stop
 from cronce.engine.job_loader import JobLoader, LoadProblem
@@ -220,7 +220,7 @@ class Executor:
         if worker.claim.signalled is Stop.CLAIM_LOST:
             return self._claim_lost(worker)
         with worker.claim.writing() as record:
-            text = "" if raised is None else _text(raised)
+            text = "" if raised is None else error_text(raised, record.input)
             after = self._after(worker, record, raised)
             kept = moves.long_error(after, text)
             change = RunChange(before=record, after=after, guard=Guard.LIVE, attempt=kept)
@@ -246,7 +246,7 @@ class Executor:
             "attempt.interrupted",
             run=run.ref.id,
             attempt=run.attempt,
-            traceback=_trace(called.raised) if called.raised else "",
+            traceback=error_trace(called.raised, run.input) if called.raised else "",
         )
 
     def _after(self, worker: Worker, run: RunRecord, raised: BaseException | None) -> RunRecord:
@@ -274,12 +274,12 @@ class Executor:
             "attempt.failed",
             run=run.ref.id,
             attempt=run.attempt,
-            error=_text(raised),
-            traceback=_trace(raised),
+            error=error_text(raised, run.input),
+            traceback=error_trace(raised, run.input),
         )
         return Failure(
             reason=Reason.ERROR,
-            text=_text(raised),
+            text=error_text(raised, run.input),
             delay=raised.delay if isinstance(raised, RetryAfter) else self._delay(worker, run),
             permanent=isinstance(raised, PermanentError | StepError),
         )
@@ -293,16 +293,3 @@ class Executor:
             "claim.lost", run=run.ref.id, attempt=run.attempt, token=run.fencing_token
         )
         return Execution(outcome=Outcome.CLAIM_LOST, run=run)
-
-
-def _trace(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error))
-
-
-def _text(error: BaseException) -> str:
-    """`ValueError: what it says`; safe with exceptions that cannot say it."""
-    try:
-        said = str(error)
-    except Exception:  # noqa: BLE001 - the author's own `__str__`
-        said = "(it cannot be printed)"
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__

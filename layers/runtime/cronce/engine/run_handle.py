@@ -250,7 +250,7 @@ class Run:
         self._claim.check()
         steps.check_name(self.id, name)
         if not callable(fn):
-            raise StepError(f"run {self.id}: step {name!r} takes a function, not {fn!r}")
+            raise StepError(f"run {self.id}: step {name!r} takes a function, not {steps.shown(fn)}")
         if self._inside is not None:
             raise StepError(
                 f"run {self.id}: step {name!r} inside step {self._inside!r}: steps follow one another; "
