@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cronce.core import moves
+from cronce.core import attempts, moves
 from cronce.core.changes import SlotsChange, check_transition
 from cronce.core.claim import CLAIM_TTL, TRUST_MARGIN, Invocation, claim_end, is_expired
 from cronce.core.errors import RefusedError
@@ -159,7 +159,7 @@ def test_a_run_that_shall_be_cancelled_gets_no_further_attempt() -> None:
 
 def test_the_claim_of_the_next_attempt_keeps_the_one_before() -> None:
     waiting = moves.attempt_failed(running(), error(), NOW + MINUTE, KEPT)
-    kept = moves.past_attempt(moves.to_dispatch(waiting, NOW + 2 * MINUTE))
+    kept = attempts.past_attempt(moves.to_dispatch(waiting, NOW + 2 * MINUTE))
     assert kept is not None
     assert (kept.number, kept.fencing_token, kept.outcome, kept.error) == (1, 7, "error", "ValueError: no")
     assert (kept.started_at, kept.ended_at) == (NOW, NOW + MINUTE)
@@ -167,29 +167,29 @@ def test_the_claim_of_the_next_attempt_keeps_the_one_before() -> None:
 
 
 def test_a_first_claim_and_a_next_slice_keep_no_attempt() -> None:
-    assert moves.past_attempt(pending()) is None
-    assert moves.past_attempt(moves.next_slice(running(), NOW)) is None
+    assert attempts.past_attempt(pending()) is None
+    assert attempts.past_attempt(moves.next_slice(running(), NOW)) is None
 
 
 def test_a_long_error_is_kept_at_once_and_not_a_second_time() -> None:
     text = "é" * 3000
     waiting = moves.attempt_failed(running(), error(text), NOW, KEPT)
-    kept = moves.long_error(waiting, text)
+    kept = attempts.long_error(waiting, text)
     assert waiting.error == "é" * ((INLINE_LIMIT - 3) // 2) + "…"
     assert kept is not None
     assert kept.error == "é" * 2046 + "…"
-    assert moves.past_attempt(moves.to_dispatch(waiting, NOW)) is None
-    assert moves.long_error(moves.attempt_failed(running(), error(), NOW, KEPT), "ValueError: no") is None
+    assert attempts.past_attempt(moves.to_dispatch(waiting, NOW)) is None
+    assert attempts.long_error(moves.attempt_failed(running(), error(), NOW, KEPT), "ValueError: no") is None
 
 
 def test_text_is_never_cut_within_a_character_and_bad_text_is_no_error() -> None:
-    assert moves.clipped("aéé", 4) == "a…"
-    assert moves.clipped("a\ud800", 10) == "a?"
+    assert attempts.clipped("aéé", 4) == "a…"
+    assert attempts.clipped("a\ud800", 10) == "a?"
 
 
 @pytest.mark.parametrize("text", ["a" * 200, "é" * 100, "a" * 201, "é" * 101, "a" * 5000, "€" * 99])
 def test_a_text_that_was_cut_says_so_and_no_other_does(text: str) -> None:
-    cut = moves.clipped(text, 200)
+    cut = attempts.clipped(text, 200)
     size = len(text.encode())
     assert cut == text if size <= 200 else cut.endswith("…")
     assert len(cut.encode()) <= 200
@@ -266,13 +266,13 @@ DISPLACING = {
 def test_the_last_attempts_error_is_kept_when_another_text_takes_its_place(how: str) -> None:
     tried = moves.to_dispatch(moves.attempt_failed(running(), error(), NOW, KEPT), NOW)
     after = DISPLACING[how](tried)
-    kept = moves.displaced_attempt(tried, after)
+    kept = attempts.displaced_attempt(tried, after)
     assert kept is not None
     assert (kept.number, kept.error, kept.outcome) == (1, "ValueError: no", "error")
     assert after.error != "ValueError: no"
     # It is kept: a later claim must not put the other text in its place, nor a later wait.
-    assert moves.past_attempt(after) is None
-    assert moves.displaced_attempt(after, moves.failed(after, Reason.UNKNOWN_JOB, "x", NOW, KEPT)) is None
+    assert attempts.past_attempt(after) is None
+    assert attempts.displaced_attempt(after, moves.failed(after, Reason.UNKNOWN_JOB, "x", NOW, KEPT)) is None
 
 
 def test_a_lost_worker_costs_an_attempt_and_the_last_one_fails_the_run() -> None:

@@ -7,7 +7,7 @@ connections. Importing this module makes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -40,19 +40,14 @@ from cronce.engine.executor import Executor
 from cronce.engine.ledger import Ledger
 from cronce.engine.registry import Catalog, discover, load_job
 from cronce.engine.renewal import RenewalThread
-from cronce.engine.scheduler import Scheduler, TickReport
+from cronce.engine.scheduler import Scheduler
 from cronce.engine.sweep import Sweep
 from cronce.engine.tick import PlanningPorts
-from cronce.engine.time_limit import TimeLimitExceeded, time_limit
+from cronce.engine.ticker import Ticker
 from cronce.engine.watchdog import Watchdog, WatchdogPorts
 
 JOBS = "jobs"
 """The package in which people put their jobs, beside the handlers."""
-TICK_MARGIN = timedelta(seconds=3)
-"""So long before its deadline a tick is ended, to say so and to publish what it counted."""
-LEAST_TICK = 0.1
-"""Seconds that a tick has in any case; no time at all would mean no limit at all."""
-
 T = TypeVar("T")
 
 
@@ -97,38 +92,6 @@ class Function(Generic[T]):
             self.telemetry.flush()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ticker:
-    """Discovers the jobs and ticks, in the time that the invocation has.
-
-    Attributes:
-        scheduler_for: makes the scheduler of a catalog.
-        telemetry: says when a tick did not end in time.
-        clock: of the deadline.
-        give_up: drops what the process has made: a call may have been interrupted anywhere.
-    """
-
-    scheduler_for: Callable[[Catalog], Scheduler]
-    telemetry: Telemetry
-    clock: Clock
-    give_up: Callable[[], None]
-
-    def tick(self, invocation: Invocation) -> TickReport | None:
-        """One tick; None if it was ended because the invocation was nearly over.
-
-        Raises:
-            StoreError: the store could not be reached.
-        """
-        left = (invocation.deadline - TICK_MARGIN - self.clock.now()).total_seconds()
-        try:
-            with time_limit(max(left, LEAST_TICK), "the tick"):
-                return self.scheduler_for(discover(JOBS)).tick(invocation.owner)
-        except TimeLimitExceeded as error:
-            self.give_up()
-            self.telemetry.warn("tick.out_of_time", problem=str(error))
-            return None
-
-
 class _Process:
     """What one process makes: each thing once, when it is first needed."""
 
@@ -166,7 +129,13 @@ class _Process:
                 retention=settings.store.retention,
             )
 
-        ticker = Ticker(scheduler_for=scheduler_for, telemetry=telemetry, clock=self.clock, give_up=forget)
+        ticker = Ticker(
+            discover=partial(discover, JOBS),
+            scheduler_for=scheduler_for,
+            telemetry=telemetry,
+            clock=self.clock,
+            give_up=forget,
+        )
         return Function(part=ticker, telemetry=telemetry, clock=self.clock)
 
     @cached_property

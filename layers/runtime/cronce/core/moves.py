@@ -16,9 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from cronce.core.attempts import noted, with_error
 from cronce.core.changes import left_running
 from cronce.core.claim import Invocation, claim_end
-from cronce.core.records import ERROR_LIMIT, INLINE_LIMIT, AttemptRecord, RunRecord
+from cronce.core.records import RunRecord
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus
 
 PENDING_REDISPATCH = tuple(timedelta(minutes=minutes) for minutes in (2, 4, 8, 16, 30))
@@ -33,8 +34,6 @@ EXPIRY = timedelta(days=30)
 """A run that is not final so long after its creation never will be."""
 TOLD_SKIPS = frozenset({Reason.LATE, Reason.OVERLAP})
 """Skips that the watchdog has to look at."""
-_CUT = "…"
-# Ends a text that was cut, so that nobody takes it for the whole.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,19 +51,6 @@ class Failure:
     text: str
     delay: timedelta = timedelta(0)
     permanent: bool = False
-
-
-def clipped(text: str, limit: int) -> str:
-    """The text in so many bytes, never cut within a character; if it was cut, it ends with `…`.
-
-    Args:
-        text: any.
-        limit: bytes, at least those of the mark.
-    """
-    whole = text.encode(errors="replace")
-    if len(whole) <= limit:
-        return whole.decode()
-    return whole[: limit - len(_CUT.encode())].decode(errors="ignore") + _CUT
 
 
 # --- to PENDING -------------------------------------------------------------------------------------------
@@ -156,7 +142,7 @@ def attempt_failed(run: RunRecord, failure: Failure, now: datetime, retention: t
         return cancelled(run, now, retention)
     if failure.permanent or run.attempt >= run.max_attempts:
         return failed(run, failure.reason, failure.text, now, retention)
-    kept = _with_error(_attempt_over(run, failure.reason, now), failure.text)
+    kept = with_error(_attempt_over(run, failure.reason, now), failure.text)
     return replace(_waiting(kept, Reason.BACKOFF, now + failure.delay), slice=0)
 
 
@@ -184,7 +170,7 @@ def job_unknown(run: RunRecord, problem: str, now: datetime, retention: timedelt
     if now >= since + UNKNOWN_JOB_WAIT:
         return failed(run, Reason.UNKNOWN_JOB, problem, now, retention)
     again = min(now + UNKNOWN_JOB_AGAIN, since + UNKNOWN_JOB_WAIT)
-    waiting = _waiting(_noted(run, problem), Reason.BACKOFF, again)
+    waiting = _waiting(noted(run, problem), Reason.BACKOFF, again)
     return replace(waiting, unknown_since=since)
 
 
@@ -204,9 +190,9 @@ def succeeded(run: RunRecord, now: datetime, retention: timedelta) -> RunRecord:
 def failed(run: RunRecord, reason: Reason, text: str, now: datetime, retention: timedelta) -> RunRecord:
     """-> FAILED, from RUNNING or before it started. It must be told."""
     if run.status is RunStatus.RUNNING:
-        over = _with_error(_attempt_over(run, reason, now), text)
+        over = with_error(_attempt_over(run, reason, now), text)
     else:
-        over = _noted(run, text)
+        over = noted(run, text)
     return _ended(over, RunStatus.FAILED, reason, now, retention)
 
 
@@ -249,54 +235,5 @@ def _ended(
     )
 
 
-# --- attempts ---------------------------------------------------------------------------------------------
-
-
-def past_attempt(run: RunRecord) -> AttemptRecord | None:
-    """What the claim of a new attempt keeps of the one before; None: nothing, or it was kept already."""
-    if run.slice or not run.attempt or run.error_kept or run.attempt_ended_at is None:
-        return None
-    return _attempt(run, run.error, run.attempt_ended_at)
-
-
-def displaced_attempt(before: RunRecord, after: RunRecord) -> AttemptRecord | None:
-    """What is kept of the last attempt when its error made way on the record for another text."""
-    displaced = after.error_kept and not before.error_kept and before.status is not RunStatus.RUNNING
-    return past_attempt(before) if displaced else None
-
-
-def long_error(run: RunRecord, text: str) -> AttemptRecord | None:
-    """What is kept at once of an attempt that just failed with more text than its run's record takes."""
-    if not run.error_kept or run.attempt_ended_at is None:
-        return None
-    return _attempt(run, clipped(text, ERROR_LIMIT), run.attempt_ended_at)
-
-
-def _attempt(run: RunRecord, error: str | None, ended_at: datetime) -> AttemptRecord:
-    return AttemptRecord(
-        ref=run.ref,
-        number=run.attempt,
-        fencing_token=run.fencing_token,
-        started_at=run.attempt_started_at,
-        ended_at=ended_at,
-        outcome=(run.attempt_outcome or Reason.ERROR).value,
-        error=error,
-        request_id=run.request_id,
-        log_stream=run.log_stream,
-    )
-
-
 def _attempt_over(run: RunRecord, outcome: Reason, now: datetime) -> RunRecord:
     return replace(left_running(run, now), attempt_ended_at=now, attempt_outcome=outcome)
-
-
-def _with_error(run: RunRecord, text: str) -> RunRecord:
-    """The start of the text on the record; `error_kept`: there is more, with the attempt's own item."""
-    long = len(text.encode(errors="replace")) > INLINE_LIMIT
-    return replace(run, error=clipped(text, INLINE_LIMIT), error_kept=long)
-
-
-def _noted(run: RunRecord, text: str) -> RunRecord:
-    """A text that is no attempt's error; the last attempt's, if there is one, goes to an item of its own."""
-    kept = run.error_kept or past_attempt(run) is not None
-    return replace(run, error=clipped(text, INLINE_LIMIT), error_kept=kept)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from cronce.core import judgement, moves, slots
+from cronce.core import attempts, judgement, moves, slots
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.claim import Invocation
@@ -225,4 +225,4 @@ class Claims:
     def _start(self, candidate: Candidate, token: int, now: datetime) -> RunChange:
         run = candidate.run
         after = moves.claimed(run, candidate.invocation, token, now)
-        return RunChange(before=run, after=after, guard=Guard.SEEN, attempt=moves.past_attempt(run))
+        return RunChange(before=run, after=after, guard=Guard.SEEN, attempt=attempts.past_attempt(run))

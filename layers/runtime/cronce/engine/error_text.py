@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from cronce.core.moves import clipped
+from cronce.core.attempts import clipped
 
 LEAST_MASKED = 6
 """Characters; less is no secret."""

@@ -1,15 +1,13 @@
-"""Executes one run: claims it, calls its job's function, and writes down what came of it.
+"""One invocation of the executor, from the run's id to what came of it.
 
-What a job does is data: an exception, `sys.exit()`, a result that cannot be stored, a module that does not
-import, all end up in the run's record. Only a store that does not answer raises out of `execute`; the run is
-then found by the sweep.
+    1. read the run            not PENDING: nothing to do
+    2. compare the clocks      too far apart: claim nothing
+    3. find the job's code     not there: the run waits for it (`moves.job_unknown`)
+    4. claim it                `claims`: it may be late, superseded, without a slot, or somebody else's
+    5. do its work             `run_slice`: the function under the claim, and what came of it on record
 
-A function that is at work when the run's timeout is over is interrupted, in Python code and in calls that a
-signal interrupts. One that swallows it is interrupted again, and whatever it returns is no success.
-
-Once a stop signal was given to the job, the signal decides what comes of the run, not how the function
-ended: a job that swallowed it has not done its work. A signal that came too late for the job to see
-changes nothing.
+What goes wrong with a job is data and ends up in the run's record, a module that does not import included.
+Only a store that does not answer raises out of `execute`; the run is then found by the sweep.
 """
 
 from __future__ import annotations
@@ -23,29 +21,19 @@ from cronce.core import moves
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
 from cronce.core.claim import Invocation
-from cronce.core.errors import (
-    NewerItemError,
-    PermanentError,
-    RetryAfter,
-    StepError,
-    StoreError,
-    UnreadableItemError,
-)
+from cronce.core.errors import NewerItemError, UnreadableItemError
 from cronce.core.job import Job
-from cronce.core.moves import Failure
 from cronce.core.ports import StepStore
 from cronce.core.records import RunRecord, RunRef
-from cronce.core.run import Reason, RunStatus
-from cronce.core.slots import UNKNOWN, RunPolicy
+from cronce.core.run import RunStatus
+from cronce.core.slots import UNKNOWN
 from cronce.engine.claims import Candidate, Claims, Entry
-from cronce.engine.error_text import error_text, error_trace
-from cronce.engine.function_call import Called, call
-from cronce.engine.held_claim import HeldClaim, Limits, Moment, Stop
+from cronce.engine.held_claim import HeldClaim, Limits, Moment
 from cronce.engine.job_loader import JobLoader, LoadProblem
 from cronce.engine.ledger import Ledger
 from cronce.engine.metrics import ITEMS_UNREADABLE
 from cronce.engine.renewal import Renewal
-from cronce.engine.run_handle import Run
+from cronce.engine.run_slice import RunSlice
 from cronce.engine.step_log import StepLog
 
 RESERVE = timedelta(seconds=15)
@@ -100,15 +88,6 @@ class Execution:
 
     outcome: Outcome
     run: RunRecord | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Worker:
-    """A claimed run at work."""
-
-    claim: HeldClaim
-    log: StepLog
-    job: Job
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,7 +148,7 @@ class Executor:
             return Execution(outcome=_ENTRIES[admission.entry], run=admission.run)
         limits = Limits(deadline=invocation.deadline, reserve=self.reserve)
         claim = HeldClaim(admission.run, asked, limits, self._ledger.runs, self._ledger.clock)
-        return self._work(Worker(claim=claim, log=StepLog(self.steps, claim, self._ledger), job=job))
+        return self._worked(claim, job)
 
     def _pending(self, ref: RunRef) -> RunRecord | None:
         """The run, if there is anything to do."""
@@ -207,89 +186,22 @@ class Executor:
             run = again
         return Execution(outcome=Outcome.LEFT, run=run)
 
-    def _work(self, worker: Worker) -> Execution:
-        """Call the job's function under the claim, then write what came of it."""
-        run = Run(worker.claim, worker.log, self._ledger.telemetry, self.key_prefix)
-        with self.renewal.renewing(worker.claim.renew):
-            called = call(worker.job, run, worker.claim.time_left)
-        if called.interrupted:
-            self._interrupted(worker, called)
-        raised = called.raised
-        if worker.claim.broken:
-            raise worker.claim.broken
-        if worker.claim.signalled is Stop.CLAIM_LOST:
-            return self._claim_lost(worker)
-        with worker.claim.writing() as record:
-            text = "" if raised is None else error_text(raised, record.input)
-            after = self._after(worker, record, raised)
-            kept = moves.long_error(after, text)
-            change = RunChange(before=record, after=after, guard=Guard.LIVE, attempt=kept)
-            applied = self._ledger.move(change, RunPolicy.of(worker.job))
-        if applied is Applied.DONE:
-            return Execution(outcome=_STATES[after.status], run=after)
-        if applied is Applied.RUN_MOVED:
-            return self._claim_lost(worker)
-        raise StoreError(
-            f"run {record.ref.id}: its end could not be written: others were in the way all the time"
+    def _worked(self, claim: HeldClaim, job: Job) -> Execution:
+        """Do the work of a claimed run, for as long as this invocation lasts."""
+        work = RunSlice(
+            claim=claim,
+            job=job,
+            log=StepLog(self.steps, claim, self._ledger),
+            ledger=self._ledger,
+            renewal=self.renewal,
+            key_prefix=self.key_prefix,
+            give_up=self.give_up,
         )
-
-    def _interrupted(self, worker: Worker, called: Called) -> None:
-        """The function was ended wherever it was.
-
-        The run's end still goes through the same client: an HTTP connection whose request was interrupted is
-        closed by urllib3, never reused. The next invocation makes everything anew.
-        """
-        worker.claim.interrupted()
-        self.give_up()
-        run = worker.claim.record
-        self._ledger.telemetry.warn(
-            "attempt.interrupted",
-            run=run.ref.id,
-            attempt=run.attempt,
-            traceback=error_trace(called.raised, run.input) if called.raised else "",
-        )
-
-    def _after(self, worker: Worker, run: RunRecord, raised: BaseException | None) -> RunRecord:
-        """The record after the function ended, one way or the other."""
-        now, retention = self._ledger.clock.now(), self._ledger.retention
-        match worker.claim.signalled:
-            case Stop.TIMEOUT:
-                return moves.timed_out(run, now, retention)
-            case Stop.CANCELLED:
-                return moves.cancelled(run, now, retention)
-            case Stop.INVOCATION_ENDS if worker.log.recorded:
-                return moves.next_slice(run, now)
-            case Stop.INVOCATION_ENDS:
-                text = "the invocation ended without anything new being recorded"
-                failure = Failure(reason=Reason.NO_PROGRESS, text=text, delay=self._delay(worker, run))
-                return moves.attempt_failed(run, failure, now, retention)
-            case _ if raised is None:
-                return moves.succeeded(run, now, retention)
-            case _:
-                return moves.attempt_failed(run, self._failure(worker, run, raised), now, retention)
-
-    def _failure(self, worker: Worker, run: RunRecord, raised: BaseException) -> Failure:
-        """How the function's exception is to be taken. A misused step is the author's to fix."""
-        self._ledger.telemetry.warn(
-            "attempt.failed",
-            run=run.ref.id,
-            attempt=run.attempt,
-            error=error_text(raised, run.input),
-            traceback=error_trace(raised, run.input),
-        )
-        return Failure(
-            reason=Reason.ERROR,
-            text=error_text(raised, run.input),
-            delay=raised.delay if isinstance(raised, RetryAfter) else self._delay(worker, run),
-            permanent=isinstance(raised, PermanentError | StepError),
-        )
-
-    def _delay(self, worker: Worker, run: RunRecord) -> timedelta:
-        return worker.job.retry.delay(run.attempt, self._ledger.draw())
-
-    def _claim_lost(self, worker: Worker) -> Execution:
-        run = worker.claim.record
-        self._ledger.telemetry.event(
-            "claim.lost", run=run.ref.id, attempt=run.attempt, token=run.fencing_token
-        )
-        return Execution(outcome=Outcome.CLAIM_LOST, run=run)
+        after = work.execute()
+        if after is None:
+            run = claim.record
+            self._ledger.telemetry.event(
+                "claim.lost", run=run.ref.id, attempt=run.attempt, token=run.fencing_token
+            )
+            return Execution(outcome=Outcome.CLAIM_LOST, run=run)
+        return Execution(outcome=_STATES[after.status], run=after)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from cronce.core import moves, slots
+from cronce.core import attempts, moves, slots
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.errors import RefusedError, StoreError, UnreadableItemError
@@ -65,7 +65,7 @@ class Ledger:
             policy: of the run's job.
         """
         if change.attempt is None and change.before is not None:
-            change = replace(change, attempt=moves.displaced_attempt(change.before, change.after))
+            change = replace(change, attempt=attempts.displaced_attempt(change.before, change.after))
         write = self._end if change.after.status.is_final else self._move_alone
         applied = write(change, policy)
         if applied is Applied.DONE:

@@ -1,0 +1,146 @@
+"""One invocation's share of a run: its job's function under the claim, and what came of it on record.
+
+What a job does is data: an exception, `sys.exit()`, a result that cannot be stored, all end up in the run's
+record.
+
+A function that is at work when the run's timeout is over is interrupted, in Python code and in calls that a
+signal interrupts. One that swallows it is interrupted again, and whatever it returns is no success.
+
+Once a stop signal was given to the job, the signal decides what comes of the run, not how the function
+ended: a job that swallowed it has not done its work. A signal that came too late for the job to see
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cronce.core import attempts, moves
+from cronce.core.answers import Applied
+from cronce.core.changes import Guard, RunChange
+from cronce.core.errors import PermanentError, RetryAfter, StepError, StoreError
+from cronce.core.job import Job
+from cronce.core.moves import Failure
+from cronce.core.records import RunRecord
+from cronce.core.run import Reason
+from cronce.core.slots import RunPolicy
+from cronce.engine.error_text import error_text, error_trace
+from cronce.engine.function_call import Called, call
+from cronce.engine.held_claim import HeldClaim, Stop
+from cronce.engine.ledger import Ledger
+from cronce.engine.renewal import Renewal
+from cronce.engine.run_handle import Run
+from cronce.engine.step_log import StepLog
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSlice:
+    """A claimed run at work.
+
+    Attributes:
+        claim: of this worker.
+        job: its code.
+        log: its steps.
+        ledger: where its end is written.
+        renewal: renews the claim meanwhile.
+        key_prefix: begins every idempotency key.
+        give_up: drops what the process has made, for the invocations after one whose function was
+            interrupted: it may have been within any call.
+    """
+
+    claim: HeldClaim
+    job: Job
+    log: StepLog
+    ledger: Ledger
+    renewal: Renewal
+    key_prefix: str
+    give_up: Callable[[], None]
+
+    def execute(self) -> RunRecord | None:
+        """Call the job's function under the claim, then write what came of it.
+
+        Returns:
+            The record after it; None: the claim is lost, the run belongs to somebody else by now.
+
+        Raises:
+            StoreError: the store did not answer.
+        """
+        run = Run(self.claim, self.log, self.ledger.telemetry, self.key_prefix)
+        with self.renewal.renewing(self.claim.renew):
+            called = call(self.job, run, self.claim.time_left)
+        if called.interrupted:
+            self._interrupted(called)
+        raised = called.raised
+        if self.claim.broken:
+            raise self.claim.broken
+        if self.claim.signalled is Stop.CLAIM_LOST:
+            return None
+        with self.claim.writing() as record:
+            text = "" if raised is None else error_text(raised, record.input)
+            after = self._after(record, raised)
+            kept = attempts.long_error(after, text)
+            change = RunChange(before=record, after=after, guard=Guard.LIVE, attempt=kept)
+            applied = self.ledger.move(change, RunPolicy.of(self.job))
+        if applied is Applied.DONE:
+            return after
+        if applied is Applied.RUN_MOVED:
+            return None
+        raise StoreError(
+            f"run {record.ref.id}: its end could not be written: others were in the way all the time"
+        )
+
+    def _interrupted(self, called: Called) -> None:
+        """The function was ended wherever it was.
+
+        The run's end still goes through the same client: an HTTP connection whose request was interrupted is
+        closed by urllib3, never reused. The next invocation makes everything anew.
+        """
+        self.claim.interrupted()
+        self.give_up()
+        run = self.claim.record
+        self.ledger.telemetry.warn(
+            "attempt.interrupted",
+            run=run.ref.id,
+            attempt=run.attempt,
+            traceback=error_trace(called.raised, run.input) if called.raised else "",
+        )
+
+    def _after(self, run: RunRecord, raised: BaseException | None) -> RunRecord:
+        """The record after the function ended, one way or the other."""
+        now, retention = self.ledger.clock.now(), self.ledger.retention
+        match self.claim.signalled:
+            case Stop.TIMEOUT:
+                return moves.timed_out(run, now, retention)
+            case Stop.CANCELLED:
+                return moves.cancelled(run, now, retention)
+            case Stop.INVOCATION_ENDS if self.log.recorded:
+                return moves.next_slice(run, now)
+            case Stop.INVOCATION_ENDS:
+                text = "the invocation ended without anything new being recorded"
+                failure = Failure(reason=Reason.NO_PROGRESS, text=text, delay=self._delay(run))
+                return moves.attempt_failed(run, failure, now, retention)
+            case _ if raised is None:
+                return moves.succeeded(run, now, retention)
+            case _:
+                return moves.attempt_failed(run, self._failure(run, raised), now, retention)
+
+    def _failure(self, run: RunRecord, raised: BaseException) -> Failure:
+        """How the function's exception is to be taken. A misused step is the author's to fix."""
+        self.ledger.telemetry.warn(
+            "attempt.failed",
+            run=run.ref.id,
+            attempt=run.attempt,
+            error=error_text(raised, run.input),
+            traceback=error_trace(raised, run.input),
+        )
+        return Failure(
+            reason=Reason.ERROR,
+            text=error_text(raised, run.input),
+            delay=raised.delay if isinstance(raised, RetryAfter) else self._delay(run),
+            permanent=isinstance(raised, PermanentError | StepError),
+        )
+
+    def _delay(self, run: RunRecord) -> timedelta:
+        return self.job.retry.delay(run.attempt, self.ledger.draw())
