@@ -1,15 +1,16 @@
 """The dispatcher's handler: starts an executor for each run that the stream says is due."""
 
-from cronce import bootstrap
 from cronce.aws.stream import in_stream_order, read_batch
+from cronce.bootstrap.dispatcher import dispatcher
+from cronce.bootstrap.process import LambdaContext
 from cronce.engine.metrics import DISPATCH_FAILURES
 
 Answer = dict[str, list[dict[str, str]]]
 
 
-def handler(event: object, context: bootstrap.LambdaContext) -> Answer:
+def handler(event: object, context: LambdaContext) -> Answer:
     """Start executors; records that failed, or cannot be read, are reported one by one."""
-    function = bootstrap.dispatcher()
+    function = dispatcher()
     with function.called(context):
         batch = read_batch(event)
         for record in batch.malformed:

@@ -1,12 +1,13 @@
 """The watchdog's handler: one patrol a minute."""
 
-from cronce import bootstrap
+from cronce.bootstrap.process import LambdaContext
+from cronce.bootstrap.watchdog import watchdog
 from cronce.engine.watchdog import PATROL_MARGIN
 
 
-def handler(_event: object, context: bootstrap.LambdaContext) -> dict[str, bool | int]:
+def handler(_event: object, context: LambdaContext) -> dict[str, bool | int]:
     """Look for what is overdue or failed, and tell people."""
-    function = bootstrap.watchdog()
+    function = watchdog()
     with function.called(context) as invocation:
         report = function.part.patrol(invocation.deadline - PATROL_MARGIN)
         return {"complete": report.complete, "missed": report.missed, "failed": report.failed}

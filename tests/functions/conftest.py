@@ -10,7 +10,7 @@ import botocore.loaders
 import botocore.session
 import pytest
 
-from cronce import bootstrap
+from cronce.bootstrap.process import using_clock
 from cronce.testing import ManualClock
 from cronce_tools.local.cloud import Cloud
 from tests.functions.deployed import START, Deployed, forget_jobs, set_environment
@@ -24,7 +24,7 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The functions' environment, in processes that have made nothing yet."""
     set_environment(monkeypatch)
     monkeypatch.setattr(botocore.session, "create_loader", lambda *_: LOADER)
-    with bootstrap.using_clock(ManualClock(START)):
+    with using_clock(ManualClock(START)):
         yield
 
 
@@ -43,7 +43,7 @@ def stack(
     clock = ManualClock(START)
     cloud = Cloud(clock)
     deployed = Deployed(clock=clock, cloud=cloud, folder=folder, output=lambda: capsys.readouterr().out)
-    with cloud.running(), bootstrap.using_clock(clock):
+    with cloud.running(), using_clock(clock):
         deployed.deploy()
         monkeypatch.setenv("CRONCE_TOPIC_ARN", deployed.topic)
         yield deployed

@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from cronce import bootstrap
 from cronce.aws.executor_event import read_event
 from cronce.aws.stream import read_batch
+from cronce.bootstrap.process import forget
+from cronce.bootstrap.scheduler import scheduler
 from cronce.core.errors import StoreError
 from cronce.core.lease import LEASE_TTL
 from cronce.core.records import RunRef
@@ -273,7 +274,7 @@ def test_i50_metrics_carry_the_stack_and_nothing_else(
     stack.tick()
     stack.patrol()
     monkeypatch.setenv("CRONCE_STACK", "other-shop")
-    bootstrap.forget()
+    forget()
     stack.patrol()
 
     # A tick is one block; a patrol is two: its gauges as soon as they are known, its heartbeat at its end.
@@ -326,7 +327,7 @@ def test_a_patrol_without_a_store_is_no_complete_one(stack: Deployed) -> None:
 def test_a_tick_that_hangs_ends_before_its_invocation_does(stack: Deployed) -> None:
     stack.job("menu")
     stack.tick()
-    process = bootstrap.scheduler()
+    before = scheduler()
 
     def hang(call: Call) -> None:
         while call.operation == "Query":
@@ -340,7 +341,7 @@ def test_a_tick_that_hangs_ends_before_its_invocation_does(stack: Deployed) -> N
     assert answer == {"tick": "out_of_time"}
     assert len(stack.events("tick.out_of_time")) == 1
     assert stack.values("TickCompleted") == [1]
-    assert bootstrap.scheduler() is not process, "a client that was interrupted in a call is not used again"
+    assert scheduler() is not before, "a client that was interrupted in a call is not used again"
     assert LEASE_TTL < MINUTE
     assert stack.tick(DUE + MINUTE) == {"tick": "completed"}
 
@@ -350,7 +351,7 @@ def test_a_tick_that_hangs_ends_before_its_invocation_does(stack: Deployed) -> N
 
 def test_a_warm_process_keeps_what_it_has_made(stack: Deployed) -> None:
     for name in FUNCTIONS:
-        make = getattr(bootstrap, name)
+        make = getattr(importlib.import_module(f"cronce.bootstrap.{name}"), name)
         assert make() is make()
     assert stack.clock.now() == START
 
@@ -358,15 +359,15 @@ def test_a_warm_process_keeps_what_it_has_made(stack: Deployed) -> None:
 def test_importing_the_handlers_makes_nothing_and_needs_no_setting() -> None:
     code = (
         "import sys, scheduler, dispatcher, executor, watchdog\n"
-        "from cronce import bootstrap\n"
-        "print(sorted(vars(bootstrap._process)), 'jobs' in sys.modules)"
+        "from cronce.bootstrap.process import _process\n"
+        "print(_process._made, 'session' in vars(_process), 'jobs' in sys.modules)"
     )
     environment = {"PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/runtime'}", "PYTHONTZPATH": ""}
     ran = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, cwd=ROOT
     )
 
-    assert ran.stdout.strip() == "['clock'] False"
+    assert ran.stdout.strip() == "{} False False"
 
 
 @pytest.mark.parametrize("function", ["dispatcher", "watchdog"])

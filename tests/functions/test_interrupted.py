@@ -7,7 +7,7 @@ Invariants:
 
 from __future__ import annotations
 
-from cronce import bootstrap
+from cronce.bootstrap.executor import executor
 from tests.functions.deployed import DUE, Deployed
 
 ENDLESS = """
@@ -24,10 +24,10 @@ def test_a_process_whose_job_was_interrupted_makes_everything_anew(stack: Deploy
     stack.job("endless", ENDLESS)
     stack.tick()
     stack.tick(DUE)
-    before = bootstrap.executor()
+    before = executor()
 
     assert [answer["outcome"] for answer in stack.settle()] == ["failed"]
 
     run = stack.run("endless@2026-03-08T10:00:00Z")
     assert (run["status"], run["reason"]) == ("FAILED", "timeout")
-    assert bootstrap.executor() is not before
+    assert executor() is not before

@@ -26,9 +26,9 @@ from typing import Any
 import boto3
 from typing_extensions import override
 
-from cronce import bootstrap
 from cronce.aws.dynamodb import make_client
 from cronce.aws.store import DynamoStore
+from cronce.bootstrap.process import using_clock
 from cronce.core.records import RunRecord
 from cronce.testing import ManualClock
 from cronce_tools.local.alarms import Alarm, Metrics, alarms
@@ -242,7 +242,7 @@ def local_stack(start: datetime, template: Template | None = None) -> Iterator[L
     """Run a local stack until the end of the block; environment, output and AWS clients are its own."""
     clock = ManualClock(start)
     stack = LocalStack(clock, Cloud(clock), template or Template.load())
-    with stack.cloud.running(), _environment(), _output(stack.console), bootstrap.using_clock(clock):
+    with stack.cloud.running(), _environment(), _output(stack.console), using_clock(clock):
         stack.deploy()
         os.environ["CRONCE_TOPIC_ARN"] = stack.topic
         yield stack

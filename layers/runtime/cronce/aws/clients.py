@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from botocore.session import get_session
+
+if TYPE_CHECKING:
+    from botocore.session import Session
 
 CONNECT_TIMEOUT = 1.0
 READ_TIMEOUT = 4.0
@@ -26,6 +29,7 @@ FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 def bounded_client(
     service: str,
     *,
+    session: Session | None = None,
     connect_timeout: float = CONNECT_TIMEOUT,
     read_timeout: float = READ_TIMEOUT,
     attempts: int = ATTEMPTS,
@@ -35,6 +39,8 @@ def bounded_client(
 
     Args:
         service: "lambda" or "sns".
+        session: of botocore, by default a new one; clients of one session share what it has read of AWS's
+            descriptions.
         connect_timeout: seconds until a connection stands.
         read_timeout: seconds without an answer.
         attempts: tries of one call in all, made by the SDK.
@@ -48,7 +54,7 @@ def bounded_client(
         tcp_keepalive=True,
     )
     # botocore without boto3 starts about 30 ms sooner.
-    return get_session().create_client(service, config=config, **arguments)
+    return (session or get_session()).create_client(service, config=config, **arguments)
 
 
 def told(error: Exception) -> str:

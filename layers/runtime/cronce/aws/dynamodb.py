@@ -14,6 +14,7 @@ from cronce.aws.errors import BrokenAnswerError
 from cronce.core.ports import Clock
 
 if TYPE_CHECKING:
+    from botocore.session import Session
     from mypy_boto3_dynamodb import DynamoDBClient
 
 CONNECT_TIMEOUT = 1.0
@@ -28,6 +29,7 @@ DATE_STEP = timedelta(seconds=1)
 
 def make_client(
     *,
+    session: Session | None = None,
     connect_timeout: float = CONNECT_TIMEOUT,
     read_timeout: float = READ_TIMEOUT,
     attempts: int = ATTEMPTS,
@@ -36,6 +38,8 @@ def make_client(
     """A low-level client whose calls end in bounded time.
 
     Args:
+        session: of botocore, by default a new one; clients of one session share what it has read of AWS's
+            descriptions.
         connect_timeout: seconds.
         read_timeout: seconds without an answer.
         attempts: tries of one call in all, made by the SDK.
@@ -48,9 +52,8 @@ def make_client(
         tcp_keepalive=True,
     )
     # botocore without boto3 starts about 30 ms sooner.
-    client = cast(
-        "DynamoDBClient", get_session().create_client("dynamodb", config=config, **client_arguments)
-    )
+    used = session or get_session()
+    client = cast("DynamoDBClient", used.create_client("dynamodb", config=config, **client_arguments))
     client.meta.events.register("after-call.dynamodb", _refuse_broken_answer)
     return client
 

@@ -1,0 +1,42 @@
+"""What the watchdog is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cronce.aws.clients import bounded_client
+from cronce.aws.notifier import SnsNotifier
+from cronce.aws.settings import watchdog_settings
+from cronce.bootstrap.process import Function, made
+from cronce.bootstrap.stores import store_of
+from cronce.engine.watchdog import Watchdog, WatchdogPorts
+
+if TYPE_CHECKING:
+    from cronce.bootstrap.process import Process
+
+
+def watchdog() -> Function[Watchdog]:
+    """The watchdog of this process.
+
+    Raises:
+        SettingsError: an environment variable is missing or malformed.
+    """
+    return made(_make)
+
+
+def _make(process: Process) -> Function[Watchdog]:
+    settings = watchdog_settings()
+    telemetry = process.telemetry("watchdog", settings.stack)
+    store = store_of(process, settings.store)
+    ports = WatchdogPorts(
+        clock=process.clock,
+        store_clock=store.clock,
+        lease=store.lease,
+        jobs=store.jobs,
+        runs=store.runs,
+        index=store.index,
+        alerts=store.alerts,
+        notifier=SnsNotifier(bounded_client("sns", session=process.session), settings.topic_arn),
+        telemetry=telemetry,
+    )
+    return Function(part=Watchdog(ports), telemetry=telemetry, clock=process.clock)
