@@ -3,8 +3,8 @@
 # Three things are chosen here and nowhere else:
 # - PYTHON: the newest of Python 3.14 .. 3.11 that really runs (a version manager's shim that only prints a hint does
 #   not). `make PYTHON_RUNTIME=python3.12 ...` asks for one by name.
-# - three environments: .venv for tests, checks and the story; .venv-sam for the SAM CLI, and .venv-emulator for local
-#   AWS: their pins do not go together.
+# - environments: .venv for tests, checks and the story; .venv-sam for the SAM CLI, .venv-emulator for local AWS, and
+#   .venv-audit for the audits: their pins do not go together.
 # - stamps in .make/ and in the environments: what is already there is not made again.
 
 SHELL := /bin/bash
@@ -93,9 +93,14 @@ build: .venv/bin/python .venv-sam/ready ## sam build, with compiled bytecode; ch
 	&& PYTHONPATH=tools $$runtime -P -m cronce_tools.check_build $(BUILT) \
 	&& echo $$runtime > .aws-sam/runtime
 
+# What would end it is said before anything is built.
+.PHONY: deployable
+deployable: .venv-sam/ready
+	@.venv-sam/bin/python -P tools/cronce_tools/check_deploy.py '$(ENV)' $(ARGS)
+
 .PHONY: deploy
-deploy: build ## build and deploy to your AWS account (ENV=dev)
-	@test -f parameters/$(ENV).yaml || { echo "no parameters/$(ENV).yaml: copy parameters/dev.yaml"; exit 2; }
+.NOTPARALLEL: deploy
+deploy: deployable build ## build and deploy to your AWS account (ENV=dev; ARGS=--guided asks for everything)
 	$(SAM) deploy --config-env $(ENV) \
 		--parameter-overrides file://parameters/$(ENV).yaml PythonRuntime=$$(cat .aws-sam/runtime) $(ARGS)
 
@@ -103,6 +108,24 @@ deploy: build ## build and deploy to your AWS account (ENV=dev)
 .PHONY: e2e
 e2e: .venv/ready .venv-sam/ready .venv-emulator/ready ## build, deploy, drive, upgrade and delete it on local AWS
 	@$(BIN)/python -m pytest -m e2e tests/e2e $(ARGS)
+
+# Checkov sees the template with all its options taken, because it does not look into conditions. It works offline.
+.PHONY: audit
+audit: audit-template audit-packages ## look for known weaknesses: Checkov on the template, pip-audit on all packages
+
+.PHONY: audit-template
+audit-template: .venv-audit/ready .make/translated.json
+	@echo '== checkov'
+	.venv-audit/bin/python -P tools/cronce_tools/conditions.py .make/translated.json .make/audited.json
+	.venv-audit/bin/checkov -f .make/audited.json --framework cloudformation --skip-download --compact --quiet
+
+# It asks PyPI what is known of each version; what it cannot ask for is not passed.
+.PHONY: audit-packages
+audit-packages: .venv-audit/ready
+	@echo '== pip-audit'
+	@.venv-audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off \
+		$(addprefix -r ,layers/runtime/requirements.txt functions/requirements.txt $(wildcard requirements/*.txt)) \
+		|| { echo 'Packages are vulnerable, or PyPI could not be asked about them (see above): nothing is passed.'; exit 1; }
 
 .PHONY: bench
 bench: .venv/ready ## count the write units of a run, a step and a tick
@@ -120,7 +143,7 @@ LOCK := .venv-lock/bin/uv pip compile -q --universal --python-version 3.11 --gen
 .PHONY: lock
 lock: .venv-lock/ready ## lock what requirements/*.in ask for: exact versions with the hashes of their files
 	$(LOCK) requirements/layer.in --output-file layers/runtime/requirements.txt $(ARGS)
-	for each in dev sam emulator lock; do \
+	for each in dev sam emulator audit lock; do \
 		$(LOCK) requirements/$$each.in --output-file requirements/$$each.txt $(ARGS) || exit; done
 
 # --- environments ---------------------------------------------------------------------------------------------------
@@ -134,7 +157,7 @@ endif
 	@echo "== .venv with $(PYTHON)"
 	$(PYTHON) -m venv --clear .venv
 
-.venv-sam/bin/python .venv-emulator/bin/python .venv-lock/bin/python: %/bin/python:
+.venv-sam/bin/python .venv-emulator/bin/python .venv-audit/bin/python .venv-lock/bin/python: %/bin/python:
 	@echo "== $* with $(PYTHON)"
 	$(PYTHON) -m venv --clear $*
 
@@ -147,7 +170,7 @@ endif
 		> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cronce-sources.pth"
 	touch $@
 
-.venv-sam/ready .venv-emulator/ready .venv-lock/ready: .venv-%/ready: requirements/%.txt .venv-%/bin/python
+.venv-sam/ready .venv-emulator/ready .venv-audit/ready .venv-lock/ready: .venv-%/ready: requirements/%.txt .venv-%/bin/python
 	@echo '== install requirements/$*.txt'
 	.venv-$*/bin/python -m pip install -q -r requirements/$*.txt
 	touch $@

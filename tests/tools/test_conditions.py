@@ -52,9 +52,13 @@ def test_a_condition_that_does_not_exist_is_refused() -> None:
 
 def test_as_a_script_it_takes_every_option(tmp_path: Path) -> None:
     source, target = tmp_path / "in.json", tmp_path / "out.json"
-    source.write_text(json.dumps(TEMPLATE))
+    parameters = {"Key": {"Type": "String", "Default": ""}, "Days": {"Type": "Number", "Default": 7}}
+    source.write_text(json.dumps({**TEMPLATE, "Parameters": parameters}))
     assert main([str(source), str(target)]) == 0
-    assert json.loads(target.read_text()) == resolved(TEMPLATE, {"Own", "Other"})
+    assert json.loads(target.read_text()) == {
+        **resolved(TEMPLATE, {"Own", "Other"}),
+        "Parameters": {"Key": {"Type": "String"}, "Days": {"Type": "Number", "Default": 7}},
+    }
 
 
 @pytest.mark.parametrize("text", [None, "{"])

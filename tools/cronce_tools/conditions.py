@@ -72,6 +72,9 @@ def main(arguments: list[str]) -> int:
         print(f"{source}: cannot be read: {error}", file=sys.stderr)
         return 1
     everything = resolved(template, template.get("Conditions", {}))
+    for parameter in everything.get("Parameters", {}).values():
+        if parameter.get("Default") == "":
+            del parameter["Default"]  # who takes an option gives it a value; Checkov would put the default in
     target.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
     return 0
 
