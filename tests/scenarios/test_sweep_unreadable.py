@@ -207,6 +207,30 @@ def test_a_write_that_was_made_though_nobody_answered_is_not_counted(world: Worl
     assert ITEMS_UNREADABLE not in world.telemetry.metrics
 
 
+def test_an_item_that_can_be_neither_read_nor_moved_holds_up_nobody(world: World) -> None:
+    world.declare(lambda run: None)
+    poison = world.plan(NOON, due_at=NOON)
+    world.store.spoil(run_key(poison))
+    silent = world.plan(NOON + SECOND, due_at=NOON)
+    world.store.spoil(run_key(silent))
+    behind = world.plan(NOON + 2 * SECOND, due_at=NOON + SECOND)
+    world.clock.advance(MINUTE)
+    reads: list[str] = []
+
+    def refuse(call: str, when: str) -> None:
+        if (call, when) == ("runs.set_aside", "before"):
+            raise RefusedError("ValidationException: item size")
+        if (call, when) == ("runs.get", "before"):
+            reads.append(call)
+            if len(reads) == 2:
+                raise StoreError("InternalServerError")
+
+    world.store.on_call(refuse)
+    assert world.sweep() == SweepReport(unreadable=1, unanswered=1, dispatched=1)
+    assert world.invoker.refs == [behind]
+    assert world.telemetry.metrics[ITEMS_UNREADABLE] == 2
+
+
 def test_a_store_that_takes_no_write_at_all_leaves_everything_where_it_is_and_says_so(world: World) -> None:
     world.declare(lambda run: None, retry=Retry(attempts=1))
     refs = [running(world, second) for second in range(3)]

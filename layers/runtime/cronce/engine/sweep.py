@@ -249,9 +249,11 @@ class _Pass:
         try:
             return self.ledger.runs.get(entry.run)
         except NewerItemError:
-            self.ledger.runs.set_aside(entry, self.now + NEWER_AGAIN)
+            self._step_aside(entry, NEWER_AGAIN)
         except UnreadableItemError as error:
             self._set_aside(entry, self._pause(entry), str(error))
+        except StoreError as error:
+            self._unanswered(entry, str(error))
         return None
 
     def _pause(self, entry: DueEntry) -> timedelta:
@@ -262,18 +264,24 @@ class _Pass:
     def _unanswered(self, entry: DueEntry, problem: str) -> None:
         telemetry = self.ledger.telemetry
         telemetry.warn("sweep.no_answer", pk=entry.pk, sk=entry.sk, problem=problem)
-        try:
-            moved = self.ledger.runs.set_aside(entry, self.now + UNANSWERED_AGAIN)
-        except StoreError as error:  # it answers about nothing just now; the next sweep finds the same
-            telemetry.warn("sweep.no_answer", pk=entry.pk, sk=entry.sk, problem=str(error))
-            moved = True
-        if moved:  # else the write was made after all, or somebody else has looked at the run
+        if self._step_aside(entry, UNANSWERED_AGAIN):
             self.tally["unanswered"] += 1
             telemetry.count(ITEMS_UNREADABLE)
 
     def _set_aside(self, entry: DueEntry, pause: timedelta, problem: str) -> None:
-        if self.ledger.runs.set_aside(entry, self.now + pause):
+        if self._step_aside(entry, pause):
             self.tally["unreadable"] += 1
             telemetry = self.ledger.telemetry
             telemetry.warn("item.set_aside", pk=entry.pk, sk=entry.sk, pause=str(pause), problem=problem)
             telemetry.count(ITEMS_UNREADABLE)
+
+    def _step_aside(self, entry: DueEntry, pause: timedelta) -> bool:
+        """Move an entry to a later place. False: it has moved by itself, or somebody else has looked at it.
+
+        One that cannot be moved stays at the head, until it can, and is counted as if it had been.
+        """
+        try:
+            return self.ledger.runs.set_aside(entry, self.now + pause)
+        except StoreError as error:
+            self.ledger.telemetry.warn("sweep.no_answer", pk=entry.pk, sk=entry.sk, problem=str(error))
+            return True
