@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import boto3
 from boto3.dynamodb.conditions import Attr
 
+from cronce import fenced_put
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
@@ -71,8 +73,7 @@ def write_row(key: str, values: dict[str, str | int], fencing_token: int) -> Non
         StaleWriterError: the row carries a higher token: this run lost its claim and another one went on.
     """
     rows = table()
-    fence = Attr("pk").not_exists() | Attr("fencing_token").lte(fencing_token)
     try:
-        rows.put_item(Item={"pk": key, "fencing_token": fencing_token, **values}, ConditionExpression=fence)
+        rows.put_item(**fenced_put({"pk": key, **values}, fencing_token))
     except rows.meta.client.exceptions.ConditionalCheckFailedException:
         raise StaleWriterError(f"{key} carries a higher fencing token than {fencing_token}") from None

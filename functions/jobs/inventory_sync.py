@@ -4,7 +4,7 @@ Decisions:
     Worst-case run time against `timeout`: 20 rows take a second or two; 5 minutes is far beyond.
     Fencing: needed. Rows are overwritten, and the last writer wins. A worker that was paused for minutes
         and wakes up would put old levels over new ones. So each row keeps the fencing token of its last
-        writer, and the condition on the row refuses a lower one (`StaleWriterError`).
+        writer, and the condition on the row (`cronce.fenced_put`) refuses a lower one (`StaleWriterError`).
     Hours late: only the newest levels matter: `catch_up` is `latest` (the default), missed hours are
         recorded as superseded.
 """

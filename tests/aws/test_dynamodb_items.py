@@ -28,9 +28,11 @@ from cronce.aws.items_job import (
 )
 from cronce.aws.items_run import GAP_FORMS, RUN_FORMS, read_gap, read_marker, read_run, run_item
 from cronce.aws.items_step import ATTEMPT_FORMS, STEP_FORMS, read_step
+from cronce.aws.named_lease_store import NAMED_LEASE_FORMS
 from cronce.core.alerts import Alert, TroubledTime
 from cronce.core.errors import NewerItemError, RefusedError, UnreadableItemError
 from cronce.core.jobstate import Gap, JobState, Pause, Registry, RegistryEntry
+from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, Slots, StepRecord
 from cronce.core.run import RunStatus
 from tests.support.record_samples import JOB, NOW, RUN, SAMPLES
@@ -65,6 +67,7 @@ def test_a_record_with_everything_set_is_read_back(kind: str) -> None:
         (TroubledTime, TIME_FORMS, set()),
         (StepRecord, STEP_FORMS, {"ref"}),
         (AttemptRecord, ATTEMPT_FORMS, {"ref"}),
+        (NamedLease, NAMED_LEASE_FORMS, {"name"}),
     ],
 )
 def test_every_field_of_a_record_has_a_form_or_is_in_the_key(

@@ -61,6 +61,7 @@ def test_two_runs_cannot_share_a_key() -> None:
         (alert_item(replace(ALERT, due_at=None), 1), None),
         (SAMPLES["lease"].item, None),
         (SAMPLES["registry"].item, None),
+        (SAMPLES["named lease"].item, None),
     ],
 )
 def test_an_item_stands_in_the_index_if_somebody_must_look_at_it(item: Item, kind: str | None) -> None:
@@ -91,6 +92,7 @@ def test_items_stand_where_the_tables_say() -> None:
         ("daily-menu@2026-01-05T06:07:08Z", "ATTEMPT#2"),
         ("SCHEDULER", "REGISTRY"),
         ("SCHEDULER", "LEASE"),
+        ("LEASE#warehouse-export", "LEASE"),
         ("JOB#daily-menu", "RUN#2026-01-05T06:07:08Z#a1"),
         ("SCHEDULER", "ALERT"),
         ("daily-menu@2026-01-05T06:07:08Z", "STEP#send"),
@@ -108,6 +110,7 @@ def test_steps_and_attempts_outlive_the_longest_run_and_its_record() -> None:
 def test_only_what_is_final_is_ever_forgotten() -> None:
     assert "forget_at" not in job_item(JOB)
     assert "forget_at" not in registry_item(REGISTRY)
+    assert "forget_at" not in SAMPLES["named lease"].item
     assert "forget_at" not in alert_item(replace(ALERT, forget_at=None), 1)
 
 

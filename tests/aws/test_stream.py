@@ -83,6 +83,7 @@ def test_a_modified_run_is_started_like_a_new_one() -> None:
         pytest.param(record(sk="QUEUE#2026-03-08T11:00:00Z"), id="p77 a queue marker"),
         pytest.param(record(sk="ALERT"), id="p77 an alert"),
         pytest.param(record(pk="SCHEDULER", sk="LEASE"), id="p77 the lease"),
+        pytest.param(record(pk="LEASE#daily-menu", sk="LEASE"), id="p77 a job's own lease"),
         pytest.param(record(pk="SCHEDULER", sk="REGISTRY"), id="p77 the registry"),
     ],
 )

@@ -12,6 +12,7 @@ from cronce.core.ports import (
     DueIndex,
     JobStore,
     LeaseStore,
+    NamedLeaseStore,
     PlanStore,
     RegistryStore,
     RunStore,
@@ -30,6 +31,8 @@ class Backend(Protocol):
 
     @property
     def lease(self) -> LeaseStore: ...
+    @property
+    def leases(self) -> NamedLeaseStore: ...
     @property
     def registry(self) -> RegistryStore: ...
     @property

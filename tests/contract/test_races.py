@@ -20,6 +20,7 @@ import pytest
 from cronce.core.answers import Applied, CommitOutcome
 from cronce.core.changes import Guard, RunChange
 from cronce.core.lease import Grant
+from cronce.core.named_lease import NamedLease, Taking
 from cronce.core.records import Slots
 from tests.contract.backends import Backend
 from tests.contract.makers import (
@@ -105,6 +106,24 @@ def test_sixteen_threads_take_the_lease_and_one_gets_it_in_each_round(backend: B
         grants = [grant for grant in at_once(take) if grant is not None]
         assert len(grants) == 1
         tokens.append(grants[0].fencing_token)
+
+    assert tokens == [1, 2, 3, 4]
+
+
+def test_sixteen_threads_take_a_jobs_own_lease_and_one_gets_it_in_each_round(backend: Backend) -> None:
+    tokens = []
+    for turn in range(4):
+
+        def take(number: int, turn: int = turn) -> NamedLease | None:
+            asked = Taking(
+                name="export", owner=f"{turn}-{number}", holder="run", ttl=MINUTE, now=NOW + turn * MINUTE
+            )
+            lease = backend.leases.take(asked)
+            return lease if lease.owner == asked.owner else None
+
+        leases = [lease for lease in at_once(take) if lease is not None]
+        assert len(leases) == 1
+        tokens.append(leases[0].fencing_token)
 
     assert tokens == [1, 2, 3, 4]
 

@@ -3,6 +3,7 @@
 `Watch` looks at the store after each call that was made:
 
 * tokens of claims and of the lease only grow, and a claim never has the token of another one;
+* so do those of jobs' own leases, and one that stands changes hands only when it is given back or over;
 * a final run stays what it is;
 * `queued`, the markers and the runs that wait for a slot agree;
 * a run that was begun holds a slot until it is final, no other run holds one, and never more than there are;
@@ -22,6 +23,7 @@ from typing import Any
 
 from cronce.core.alerts import SCHEDULER, Alert
 from cronce.core.jobstate import Gap, JobState
+from cronce.core.named_lease import NamedLease
 from cronce.core.records import RunRecord
 from cronce.core.run import Notice, RunStatus
 from cronce.core.schedule import schedule_from_spec
@@ -49,6 +51,7 @@ class Watch:
     _tokens: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     _claims: dict[str, tuple[str, int]] = field(default_factory=dict)
     _lease: tuple[int, str | None] = (0, None)
+    _named: dict[str, NamedLease] = field(default_factory=dict)
     _seen: dict[str, list[Item]] = field(default_factory=dict)
     _jobs: dict[str, JobState] = field(default_factory=dict)
     _owed: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
@@ -61,6 +64,7 @@ class Watch:
         for (pk, _), item in self.stack.store.items().items():
             by_job[pk].append(item)
         self._look_at_lease([item for item in by_job[SCHEDULER] if isinstance(item, LeaseItem)])
+        self._look_at_named_leases(self.stack.contents(NamedLease))
         for pk, items in by_job.items():
             if pk.startswith("JOB#") and self._seen.get(pk) != items:
                 self._seen[pk] = items
@@ -88,6 +92,16 @@ class Watch:
             if lease.fencing_token < token or (taken and lease.fencing_token == token):
                 self._say(f"lease: token {lease.fencing_token} of {lease.owner} after {token} of {owner}")
             self._lease = lease.fencing_token, lease.owner
+
+    def _look_at_named_leases(self, leases: list[NamedLease]) -> None:
+        for lease in leases:
+            before = self._named.get(lease.name, lease)
+            if lease.owner not in {None, before.owner}:
+                if lease.fencing_token <= before.fencing_token:
+                    self._say(f"lease {lease.name}: token {lease.fencing_token} after {before.fencing_token}")
+                if before.owner is not None and self.stack.clock.now() < before.until:
+                    self._say(f"lease {lease.name}: {lease.owner} took it from {before.owner} before its end")
+            self._named[lease.name] = lease
 
     def _look_at_runs(self, runs: list[RunRecord]) -> None:
         for run in runs:

@@ -49,6 +49,9 @@ class Fault(StrEnum):
 WRITES = (
     "lease.take",
     "lease.release",
+    "leases.take",
+    "leases.renew",
+    "leases.release",
     "registry.write",
     "jobs.next_token",
     "plans.commit",

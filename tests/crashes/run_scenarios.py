@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from cronce.core.retry import Retry
 from cronce.core.run import RunStatus
+from cronce.engine.named_lease import lease
 from cronce.engine.run_handle import Run
 from tests.contract import makers
 from tests.crashes.lives import Scenario
@@ -40,6 +41,19 @@ def with_steps(stack: Stack) -> None:
 
 def with_one_step(stack: Stack) -> None:
     deployed(stack, declare("small", only_step(stack)))
+
+
+def with_a_lease(stack: Stack) -> None:
+    """A job with an exclusive section, whose lease is renewed, and stands longer than a claim."""
+
+    def function(run: Run) -> None:
+        with lease("export", "4m") as held:
+            stack.work(90 * SECOND)
+            held.check()
+            run.step("export", stack.effect)
+            stack.work(30 * SECOND)
+
+    deployed(stack, declare("exclusive", function, retry=MANY))
 
 
 def fails_once(stack: Stack) -> None:
@@ -182,6 +196,7 @@ SMALL = Scenario(name="claim", starts=HALF_PAST_FIVE, setup=with_one_step, life=
 SCENARIOS = (
     SMALL,
     Scenario(name="steps", starts=HALF_PAST_FIVE, setup=with_steps, life=tick_and_deliver),
+    Scenario(name="lease", starts=HALF_PAST_FIVE, setup=with_a_lease, life=tick_and_deliver, bound=12),
     Scenario(name="retry", starts=HALF_PAST_FIVE, setup=fails_once, life=minutes(1)),
     Scenario(name="lost", starts=HALF_PAST_FIVE, setup=dies_once, life=lambda stack: stack.minutes(3)),
     Scenario(name="slices", starts=HALF_PAST_FIVE, setup=in_slices, life=tick_and_deliver),

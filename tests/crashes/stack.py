@@ -338,6 +338,7 @@ class Stack:
         return Executor(
             claims=Claims(ledger=ledger, store_clock=self.store.clock),
             steps=worker.process.port("steps", self.store.steps),
+            leases=worker.process.port("leases", self.store.leases),
             load=self._load,
             renewal=worker.renewal,
             key_prefix="shop",

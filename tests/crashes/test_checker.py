@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from cronce.core.alerts import NoticeText
+from cronce.core.named_lease import NamedLease
 from cronce.core.records import RunRecord, Slots
 from cronce.core.run import Reason, RunStatus
 from cronce.testing import LeaseItem, ManualClock, Marker, run_key
@@ -45,6 +46,32 @@ def lease_goes_back(stack: Stack) -> None:
 def lease_has_two_owners(stack: Stack) -> None:
     (lease,) = stack.contents(LeaseItem)
     stack.store.place(replace(lease, owner="another"))
+
+
+def named_lease(stack: Stack, owner: str, token: int, minutes: int) -> None:
+    now = stack.clock.now()
+    stack.store.place(
+        NamedLease(
+            name="export",
+            owner=owner,
+            holder=None,
+            fencing_token=token,
+            renewed_at=now,
+            until=now + minutes * MINUTE,
+        )
+    )
+
+
+def named_lease_goes_back(stack: Stack) -> None:
+    named_lease(stack, "a", 2, 0)
+    stack.places.after("leases.take")
+    named_lease(stack, "b", 2, 1)
+
+
+def named_lease_is_taken_from_its_holder(stack: Stack) -> None:
+    named_lease(stack, "a", 1, 1)
+    stack.places.after("leases.take")
+    named_lease(stack, "b", 2, 1)
 
 
 def end_is_undone(stack: Stack) -> None:
@@ -119,6 +146,8 @@ def success_is_counted_twice(stack: Stack) -> None:
 CRIMES: dict[Callable[[Stack], None], str] = {
     lease_goes_back: "lease: token",
     lease_has_two_owners: "lease: token",
+    named_lease_goes_back: "lease export: token 2 after 2",
+    named_lease_is_taken_from_its_holder: "lease export: b took it from a before its end",
     end_is_undone: "was final",
     token_is_used_twice: "token 1 after 1",
     slot_is_never_freed: "hold slots",

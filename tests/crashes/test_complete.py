@@ -31,6 +31,7 @@ NO_CALLS_OUTSIDE = (ports.Clock, ports.StoreClock, ports.Telemetry)
 """Ports that are not asked for anything that may fail."""
 NAMES = {
     ports.LeaseStore: "lease",
+    ports.NamedLeaseStore: "leases",
     ports.RegistryStore: "registry",
     ports.JobStore: "jobs",
     ports.PlanStore: "plans",

@@ -26,6 +26,7 @@ ENDS: Mapping[str, Mapping[str, str]] = {
     "alert": {"alarming 06:00": "FAILED error", "alarming 06:30": "SUCCEEDED"},
     "claim": {"small 06:00": "SUCCEEDED"},
     "steps": {"steps 06:00": "SUCCEEDED"},
+    "lease": {"exclusive 06:00": "SUCCEEDED"},
     "retry": {"retried 06:00": "SUCCEEDED"},
     "lost": {"dying 06:00": "SUCCEEDED"},
     "slices": {"sliced 06:00": "SUCCEEDED"},

@@ -16,6 +16,7 @@ from tests.functions.deployed import ROOT
 
 PROMISED = (
     "Cron Every At job Job Run Retry Overlap CatchUp DstGap DstRepeat PermanentError RetryAfter "
+    "lease HeldLease LeaseHeldError LeaseLostError fenced_update fenced_put "
     "CronceError DefinitionError StepError StepUncertainError StopSignal ClaimLost OutOfTime Cancelled"
 )
 
@@ -28,7 +29,9 @@ def test_everything_that_an_author_needs_is_there() -> None:
 def test_nothing_else_is_offered() -> None:
     assert sorted(cronce.__all__) == sorted(set(cronce.__all__))
     for name in cronce.__all__:
-        assert getattr(cronce, name).__module__.startswith(("cronce.core.", "cronce.engine.run_handle"))
+        assert getattr(cronce, name).__module__.startswith(
+            ("cronce.core.", "cronce.engine.run_handle", "cronce.engine.named_lease")
+        )
 
 
 def test_importing_it_loads_no_aws_library_and_no_adapter() -> None:

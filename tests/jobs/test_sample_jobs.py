@@ -2,7 +2,7 @@
 
 * A day's menu goes to every subscriber once, under keys that name run, step and person.
 * An invoice is charged at most once per billing period, whoever asks.
-* A stale writer is refused at the row, and the newer level stays.
+* A stale writer is refused at the row, and the newer level stays: alone, and in two runs that overlap.
 * Doubles made before there were keys are found: all but the oldest charge of each renewal.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 import boto3
 import pytest
 
+from cronce import fenced_put
 from cronce_tools.local.stack import LocalStack, event, local_stack
 
 SIX_IN_NEW_YORK = datetime(2026, 10, 30, 10, tzinfo=UTC)
@@ -83,6 +84,29 @@ def test_a_stale_writer_is_refused_at_the_row(outbox: ModuleType) -> None:
         sync.write_level(("sku-001", 99), 5, "10:00")
     row = boto3.resource("dynamodb").Table("outbox").get_item(Key={"pk": "stock#sku-001"})["Item"]
     assert (row["count"], row["fencing_token"]) == (12, 6)
+
+
+def test_of_two_runs_that_overlap_the_stale_one_is_refused_at_the_row(
+    stack: LocalStack, outbox: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker stands still after it has decided on a write; a second one writes all rows meanwhile."""
+    play(stack, SIX_IN_NEW_YORK + 55 * MINUTE)
+    tokens: list[int] = []
+
+    def stand_still(item: dict[str, Any], token: int) -> dict[str, Any]:
+        tokens.append(token)
+        if len(tokens) == 1:
+            play(stack, *(SIX_IN_NEW_YORK + minute * MINUTE for minute in (63, 64, 65)))
+        return fenced_put(item, token)
+
+    monkeypatch.setattr(outbox, "fenced_put", stand_still)
+    play(stack, SIX_IN_NEW_YORK + 60 * MINUTE)
+
+    (run,) = stack.runs("inventory-sync")
+    assert (run.status, run.attempt, run.fencing_token) == ("SUCCEEDED", 2, 2)
+    assert tokens == [1, *[2] * 20], "the first worker was refused at its first row, and wrote no other"
+    rows = boto3.resource("dynamodb").Table("outbox").scan()["Items"]
+    assert {row["fencing_token"] for row in rows if str(row["pk"]).startswith("stock#")} == {2}
 
 
 def test_the_hours_levels_carry_the_token_of_their_run(stack: LocalStack) -> None:

@@ -171,6 +171,7 @@ class World:
         return Executor(
             claims=self.claims,
             steps=self.store.steps,
+            leases=self.store.leases,
             load=lambda _, name: self.loaded.get(name),
             renewal=self.renewal,
             key_prefix="shop",

@@ -12,6 +12,7 @@ from cronce.core.answers import DueEntry
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.jobstate import JobWindow, Registry
 from cronce.core.lease import Grant
+from cronce.core.named_lease import Taking
 from cronce.core.records import AttemptRecord, Slots
 from cronce.core.run import Dispatch, DueKind, RunStatus
 from cronce.testing import Marker
@@ -49,6 +50,9 @@ ALERT = Alert(scope=JOB, since=NOW, times=(), count=0, due_at=NOW)
 ATTEMPT = AttemptRecord(
     ref=MINE.ref, number=1, fencing_token=7, started_at=NOW, ended_at=NOW, outcome="error", error="no soup"
 )
+TAKING = Taking(name="export", owner="me/1", holder=MINE.ref.id, ttl=timedelta(minutes=10), now=NOW)
+TAKEN = TAKING.taken(1)
+HELD = replace(TAKEN, name="import")
 HANDED_ON = SlotsChange(before=READ, after=replace(READ, held=frozenset({QUEUED.ref.id}), queued=0))
 
 
@@ -61,6 +65,7 @@ def fill(store: DynamoBackend) -> None:
     """A lease that `GRANT` holds, and a job with a run in every state that matters."""
     assert store.lease.take("scheduler-1", NOW) == GRANT
     store.place(STATE, MINE, PENDING, QUEUED, Marker(ref=QUEUED.ref), FAILED, gap(30))
+    assert store.leases.take(replace(TAKING, name=HELD.name)) == HELD
     store.engine.calls.clear()
     store.engine.requests.clear()
 
@@ -98,6 +103,20 @@ CALLS: dict[str, PortCall] = {
     "lease.release": PortCall(
         make=lambda s: s.lease.release(GRANT, NOW), sends=("UpdateItem",), twice=_is_true
     ),
+    "leases.take": PortCall(
+        make=lambda s: s.leases.take(TAKING), sends=("UpdateItem",), twice=lambda lease: bool(lease == TAKEN)
+    ),
+    "leases.take: a judged one": PortCall(
+        make=lambda s: s.leases.take(replace(TAKING, name=HELD.name), judged=HELD),
+        sends=("UpdateItem",),
+        twice=lambda lease: bool((lease.owner, lease.fencing_token) == (TAKING.owner, 2)),
+    ),
+    "leases.renew": PortCall(
+        make=lambda s: s.leases.renew(replace(HELD, until=NOW + timedelta(hours=1))),
+        sends=("UpdateItem",),
+        twice=_is_true,
+    ),
+    "leases.release": PortCall(make=lambda s: s.leases.release(HELD), sends=("UpdateItem",), twice=_is_true),
     "registry.read": PortCall(make=lambda s: s.registry.read(), sends=("GetItem",)),
     "registry.write": PortCall(
         make=lambda s: s.registry.write(GRANT, REGISTRY), sends=("TransactWriteItems",), twice=_is_true

@@ -30,8 +30,10 @@ from cronce.aws.items_step import (
     read_step,
     step_item,
 )
+from cronce.aws.named_lease_store import NAMED_LEASE_FORMS, named_lease_item, read_named_lease
 from cronce.core.alerts import Alert, Trouble, TroubledTime
 from cronce.core.jobstate import Gap, GapReason, Held, JobState, Pause, Registry, RegistryEntry
+from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, Slots, StepRecord
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
 
@@ -145,6 +147,14 @@ REGISTRY = Registry(
     zone_data="2026f",
     fingerprint="f",
 )
+NAMED_LEASE = NamedLease(
+    name="warehouse-export",
+    owner="worker-a/1",
+    holder=REF.id,
+    fencing_token=5,
+    renewed_at=NOW,
+    until=NOW + timedelta(minutes=10),
+)
 LEASE: Item = {
     "pk": {"S": "SCHEDULER"},
     "sk": {"S": "LEASE"},
@@ -187,4 +197,5 @@ SAMPLES = {
         read_lease,
         LEASE_FORMS,
     ),
+    "named lease": Sample(NAMED_LEASE, named_lease_item(NAMED_LEASE), read_named_lease, NAMED_LEASE_FORMS),
 }

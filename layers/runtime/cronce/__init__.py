@@ -16,6 +16,8 @@ from cronce.core.errors import (
     DefinitionError,
     DuplicateJobError,
     DuplicateStepError,
+    LeaseHeldError,
+    LeaseLostError,
     OutOfTime,
     PermanentError,
     RetryAfter,
@@ -25,10 +27,12 @@ from cronce.core.errors import (
     StepUncertainError,
     StopSignal,
 )
+from cronce.core.fencing import fenced_put, fenced_update
 from cronce.core.job import CatchUp, Job, Overlap, job
 from cronce.core.retry import Retry
 from cronce.core.run import Trigger
 from cronce.core.schedule import At, Cron, DstGap, DstRepeat, Every
+from cronce.engine.named_lease import HeldLease, lease
 from cronce.engine.run_handle import Run
 
 __all__ = [
@@ -44,7 +48,10 @@ __all__ = [
     "DuplicateJobError",
     "DuplicateStepError",
     "Every",
+    "HeldLease",
     "Job",
+    "LeaseHeldError",
+    "LeaseLostError",
     "OutOfTime",
     "Overlap",
     "PermanentError",
@@ -57,5 +64,8 @@ __all__ = [
     "StepUncertainError",
     "StopSignal",
     "Trigger",
+    "fenced_put",
+    "fenced_update",
     "job",
+    "lease",
 ]

@@ -35,6 +35,7 @@ def run_alone(job: Job, scheduled_at: datetime) -> RunStatus | None:
     executor = Executor(
         claims=Claims(ledger=ledger, store_clock=store.clock),
         steps=store.steps,
+        leases=store.leases,
         load=lambda _module, _name: job,
         renewal=RenewalThread(telemetry=telemetry),
         key_prefix="alone",

@@ -13,6 +13,8 @@ from cronce.core.records import RunRef, StepRecord
 
 RUN, GAP, QUEUE, STEP, ATTEMPT = "RUN#", "GAP#", "QUEUE#", "STEP#", "ATTEMPT#"
 """How the sort keys begin."""
+NAMED_LEASE = "LEASE#"
+"""How the partition keys of jobs' own leases begin."""
 SHAPED: Item = {"shape": {"N": str(SHAPE)}}
 """What every item carries."""
 
@@ -25,6 +27,11 @@ def key(pk: str, sk: str) -> Item:
 def lease_key() -> Item:
     """The lease."""
     return key(SCHEDULER, "LEASE")
+
+
+def named_lease_key(name: str) -> Item:
+    """A job's own lease."""
+    return key(f"{NAMED_LEASE}{name}", "LEASE")
 
 
 def registry_key() -> Item:

@@ -11,6 +11,7 @@ from cronce.aws.due_index import DynamoDueIndex
 from cronce.aws.dynamodb import AnswerClock
 from cronce.aws.job_store import DynamoJobStore
 from cronce.aws.lease_store import DynamoLeaseStore
+from cronce.aws.named_lease_store import DynamoNamedLeaseStore
 from cronce.aws.plan_store import DynamoPlanStore
 from cronce.aws.registry_store import DynamoRegistryStore
 from cronce.aws.run_store import DynamoRunStore
@@ -43,6 +44,7 @@ class DynamoStore:
     ) -> None:
         calls = Calls(client, clock)
         self.lease = DynamoLeaseStore(calls, runs_table)
+        self.leases = DynamoNamedLeaseStore(calls, runs_table)
         self.registry = DynamoRegistryStore(calls, runs_table)
         self.jobs = DynamoJobStore(calls, runs_table)
         self.plans = DynamoPlanStore(calls, runs_table)

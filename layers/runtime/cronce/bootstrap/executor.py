@@ -36,6 +36,7 @@ def _make(process: Process) -> Function[Executor]:
     executor = Executor(
         claims=Claims(ledger=ledger_of(process, store, settings.store, telemetry), store_clock=store.clock),
         steps=store.steps,
+        leases=store.leases,
         load=partial(load_job, JOBS),
         renewal=RenewalThread(telemetry=telemetry),
         key_prefix=settings.idempotency_prefix,

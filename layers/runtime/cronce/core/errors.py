@@ -6,12 +6,13 @@
 * Lambda (or the sweep) tries again: `StoreError`, `DispatchError`, `NotifyError`.
 * Nobody: a `StopSignal` ends one worker's share of a run; the run itself goes on from its record.
 
-A job says how its failure is to be taken with `PermanentError` and `RetryAfter`.
+A job says how its failure is to be taken with `PermanentError` and `RetryAfter`. `LeaseHeldError` and
+`LeaseLostError` fail an attempt; the next one takes the lease anew.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 
 class CronceError(Exception):
@@ -99,6 +100,24 @@ class RetryAfter(Exception):
             raise ValueError(f"RetryAfter takes a delay of zero or more, not {delay}")
         super().__init__(message)
         self.delay = delay
+
+
+class LeaseHeldError(CronceError, RetryAfter):
+    """Somebody else holds the lease. Let it pass: the run is tried again when that lease ends.
+
+    Like every `RetryAfter` it costs the run an attempt.
+
+    Attributes:
+        until: the end of the lease as it stands; its holder may renew it, or give it back sooner.
+    """
+
+    def __init__(self, delay: timedelta, message: str, until: datetime) -> None:
+        super().__init__(delay, message)
+        self.until = until
+
+
+class LeaseLostError(CronceError):
+    """A lease is no longer held, or no longer trusted: somebody else may be in the section."""
 
 
 class StopSignal(BaseException):

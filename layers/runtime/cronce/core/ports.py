@@ -17,6 +17,7 @@ from cronce.core.answers import Applied, CommitOutcome, DueEntry, JobReads
 from cronce.core.changes import RunChange
 from cronce.core.jobstate import Gap, JobState, JobWindow, Registry
 from cronce.core.lease import Grant, Lease
+from cronce.core.named_lease import NamedLease, Taking
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 from cronce.core.run import DueKind
 
@@ -66,6 +67,39 @@ class LeaseStore(Protocol):
 
         Writes lease_until (past), removes owner; writes completed_at unless it is None. False: it was taken
         over.
+        """
+        ...
+
+
+class NamedLeaseStore(Protocol):
+    """Jobs' own leases. Their items are never deleted: tokens grow for ever."""
+
+    def take(self, taking: Taking, judged: NamedLease | None = None) -> NamedLease:
+        """Take a lease if `is_free` holds: one conditional write that adds one to its token.
+
+        Writes owner, holder, fencing_token, renewed_at, until. An own write whose reply was lost is
+        recognised by its owner.
+
+        Args:
+            taking: who wants it.
+            judged: a lease that is not believed: it is taken if it is still the very same one.
+
+        Returns:
+            The lease as it stands after the call: it was taken if its owner is the taking's.
+        """
+        ...
+
+    def renew(self, lease: NamedLease) -> bool:
+        """Write its renewed_at and until, on the condition that owner and token are still the lease's.
+
+        False: it was taken over, or given back.
+        """
+        ...
+
+    def release(self, lease: NamedLease) -> bool:
+        """Give it back on the condition that owner and token are still the lease's.
+
+        Writes until (long past), removes owner and holder. False: it was taken over.
         """
         ...
 

@@ -23,7 +23,7 @@ from cronce.core.changes import Guard, RunChange
 from cronce.core.claim import Invocation
 from cronce.core.errors import NewerItemError, UnreadableItemError
 from cronce.core.job import Job
-from cronce.core.ports import StepStore
+from cronce.core.ports import NamedLeaseStore, StepStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import RunStatus
 from cronce.core.slots import UNKNOWN
@@ -32,6 +32,7 @@ from cronce.engine.held_claim import HeldClaim, Limits, Moment
 from cronce.engine.job_loader import JobLoader, LoadProblem
 from cronce.engine.ledger import Ledger
 from cronce.engine.metrics import ITEMS_UNREADABLE
+from cronce.engine.named_lease import RunLeases
 from cronce.engine.renewal import Renewal
 from cronce.engine.run_slice import RunSlice
 from cronce.engine.step_log import StepLog
@@ -97,6 +98,7 @@ class Executor:
     Attributes:
         claims: who may start.
         steps: where steps are kept.
+        leases: where jobs' own leases are kept.
         load: finds a job's code.
         renewal: renews the claim meanwhile.
         key_prefix: begins every idempotency key.
@@ -107,6 +109,7 @@ class Executor:
 
     claims: Claims
     steps: StepStore
+    leases: NamedLeaseStore
     load: JobLoader
     renewal: Renewal
     key_prefix: str
@@ -188,8 +191,10 @@ class Executor:
 
     def _worked(self, claim: HeldClaim, job: Job) -> Execution:
         """Do the work of a claimed run, for as long as this invocation lasts."""
+        store_clock, telemetry = self.claims.store_clock, self._ledger.telemetry
         work = RunSlice(
             claim=claim,
+            leases=RunLeases(self.leases, claim, self._ledger.clock, store_clock, telemetry),
             job=job,
             log=StepLog(self.steps, claim, self._ledger),
             ledger=self._ledger,

@@ -30,6 +30,7 @@ from cronce.engine.error_text import error_text, error_trace
 from cronce.engine.function_call import Called, call
 from cronce.engine.held_claim import HeldClaim, Stop
 from cronce.engine.ledger import Ledger
+from cronce.engine.named_lease import RunLeases, leasing
 from cronce.engine.renewal import Renewal
 from cronce.engine.run_handle import Run
 from cronce.engine.step_log import StepLog
@@ -41,16 +42,18 @@ class RunSlice:
 
     Attributes:
         claim: of this worker.
+        leases: that its job may take.
         job: its code.
         log: its steps.
         ledger: where its end is written.
-        renewal: renews the claim meanwhile.
+        renewal: renews claim and leases meanwhile.
         key_prefix: begins every idempotency key.
         give_up: drops what the process has made, for the invocations after one whose function was
             interrupted: it may have been within any call.
     """
 
     claim: HeldClaim
+    leases: RunLeases
     job: Job
     log: StepLog
     ledger: Ledger
@@ -68,7 +71,7 @@ class RunSlice:
             StoreError: the store did not answer.
         """
         run = Run(self.claim, self.log, self.ledger.telemetry, self.key_prefix)
-        with self.renewal.renewing(self.claim.renew):
+        with self.renewal.renewing(self.leases.renew), leasing(self.leases):
             called = call(self.job, run, self.claim.time_left)
         if called.interrupted:
             self._interrupted(called)

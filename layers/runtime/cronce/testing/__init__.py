@@ -14,6 +14,7 @@ from cronce.testing.keys import (
     job_key,
     key_of,
     marker_key,
+    named_lease_key,
     run_key,
 )
 from cronce.testing.memory import MemoryStore
@@ -33,5 +34,6 @@ __all__ = [
     "job_key",
     "key_of",
     "marker_key",
+    "named_lease_key",
     "run_key",
 ]

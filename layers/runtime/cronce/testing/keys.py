@@ -9,12 +9,18 @@ from typing import TypeVar
 from cronce.core.alerts import SCHEDULER, Alert
 from cronce.core.instants import to_key
 from cronce.core.jobstate import Gap, GapReason, JobState, Registry
+from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 
 Key = tuple[str, str]
 """Partition key and sort key."""
 LEASE: Key = (SCHEDULER, "LEASE")
 REGISTRY: Key = (SCHEDULER, "REGISTRY")
+
+
+def named_lease_key(name: str) -> Key:
+    """Where a job's own lease is."""
+    return f"LEASE#{name}", "LEASE"
 
 
 def job_key(name: str) -> Key:
@@ -79,6 +85,7 @@ class Unreadable:
 
 Item = (
     LeaseItem
+    | NamedLease
     | Registry
     | JobState
     | RunRecord
@@ -89,7 +96,19 @@ Item = (
     | AttemptRecord
     | Unreadable
 )
-T = TypeVar("T", LeaseItem, Registry, JobState, RunRecord, Gap, Marker, Alert, StepRecord, AttemptRecord)
+T = TypeVar(
+    "T",
+    LeaseItem,
+    NamedLease,
+    Registry,
+    JobState,
+    RunRecord,
+    Gap,
+    Marker,
+    Alert,
+    StepRecord,
+    AttemptRecord,
+)
 
 
 def key_of(item: Item) -> Key:
@@ -101,6 +120,8 @@ def key_of(item: Item) -> Key:
     match item:
         case LeaseItem():
             return LEASE
+        case NamedLease():
+            return named_lease_key(item.name)
         case Registry():
             return REGISTRY
         case JobState():

@@ -20,6 +20,7 @@ from cronce.testing.keys import (
     alert_key,
     key_of,
 )
+from cronce.testing.named_leases import MemoryNamedLeaseStore
 from cronce.testing.planning_stores import (
     MemoryJobStore,
     MemoryLeaseStore,
@@ -106,6 +107,7 @@ class MemoryStore:
         self.time: Clock = clock if clock is not None else ManualClock()
         self.table = MemoryTable(self.time, index_lag)
         self.lease = MemoryLeaseStore(self.table)
+        self.leases = MemoryNamedLeaseStore(self.table)
         self.registry = MemoryRegistryStore(self.table)
         self.jobs = MemoryJobStore(self.table)
         self.plans = MemoryPlanStore(self.table)
