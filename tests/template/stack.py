@@ -14,6 +14,14 @@ TRANSLATED = ".make/translated.json"
 
 FUNCTIONS = ("SchedulerFunction", "DispatcherFunction", "ExecutorFunction", "WatchdogFunction")
 
+SOURCE = (ROOT / "template.yaml").read_text()
+MACHINERY = frozenset(
+    re.findall(
+        r"(?m)^  (\w+):$", SOURCE.partition("# From here on: the machinery.")[2].split("\nOutputs:")[0]
+    )
+)
+"""What is not in the section "Your jobs": a fork's own resources are not judged by these tests."""
+
 SUB_NAME = re.compile(r"\$\{([^!}.]+)[^}]*\}")
 
 Properties = dict[str, Any]
