@@ -131,6 +131,10 @@ audit-packages: .venv-audit/ready
 bench: .venv/ready ## count the write units of a run, a step and a tick
 	@$(BIN)/python -m tests.benchmarks.write_units
 
+.PHONY: bench-cold
+bench-cold: .venv/ready build ## time each function's cold start from the build against a bare boto3 client
+	@$(BIN)/python -m tests.benchmarks.cold_start $(ARGS)
+
 .PHONY: clean
 clean: ## remove what was built, and all environments
 	rm -rf .aws-sam .make .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from cronce.core.alerts import Alert, NoticeText
-from cronce.core.answers import Applied, CommitOutcome, DueEntry, JobReads
-from cronce.core.changes import RunChange
-from cronce.core.jobstate import Gap, JobState, JobWindow, Registry
-from cronce.core.lease import Grant, Lease
-from cronce.core.named_lease import NamedLease, Taking
-from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
-from cronce.core.run import DueKind
+if TYPE_CHECKING:
+    from cronce.core.alerts import Alert, NoticeText
+    from cronce.core.answers import Applied, CommitOutcome, DueEntry, JobReads
+    from cronce.core.changes import RunChange
+    from cronce.core.jobstate import Gap, JobState, JobWindow, Registry
+    from cronce.core.lease import Grant, Lease
+    from cronce.core.named_lease import NamedLease, Taking
+    from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
+    from cronce.core.run import DueKind
 
 
 class Clock(Protocol):

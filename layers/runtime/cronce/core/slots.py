@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from cronce.core.job import Job
-from cronce.core.records import Slots
 from cronce.core.retry import Retry
+
+if TYPE_CHECKING:
+    from cronce.core.job import Job
+    from cronce.core.records import Slots
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

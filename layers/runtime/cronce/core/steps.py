@@ -9,10 +9,12 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cronce.core.errors import StepError, StepResultNotSerializableError, StepResultTooLargeError
-from cronce.core.records import StepRecord
+
+if TYPE_CHECKING:
+    from cronce.core.records import StepRecord
 
 RESULT_LIMIT = 256 * 1024
 """Bytes of one result: an item takes 400 KB, keys and names included."""

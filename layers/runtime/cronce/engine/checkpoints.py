@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cronce.core.steps import RESULT_LIMIT
-from cronce.engine.step_log import StepLog
+
+if TYPE_CHECKING:
+    from cronce.engine.step_log import StepLog
 
 
 class Checkpoints:

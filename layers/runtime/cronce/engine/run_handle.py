@@ -17,16 +17,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cronce.core import steps
 from cronce.core.errors import DuplicateStepError, StepError
-from cronce.core.ports import Telemetry
-from cronce.core.records import RunRecord
-from cronce.core.run import Trigger
 from cronce.engine.checkpoints import Checkpoints
-from cronce.engine.held_claim import HeldClaim
-from cronce.engine.step_log import StepLog
+
+if TYPE_CHECKING:
+    from cronce.core.ports import Telemetry
+    from cronce.core.records import RunRecord
+    from cronce.core.run import Trigger
+    from cronce.engine.held_claim import HeldClaim
+    from cronce.engine.step_log import StepLog
 
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - an item

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cronce.core.errors import StepError, StoreError, UnreadableItemError
-from cronce.core.ports import StepStore
 from cronce.core.records import StepRecord
 from cronce.core.steps import values_by_key
-from cronce.engine.held_claim import HeldClaim
-from cronce.engine.ledger import Ledger
 from cronce.engine.time_limit import shielded
+
+if TYPE_CHECKING:
+    from cronce.core.ports import StepStore
+    from cronce.engine.held_claim import HeldClaim
+    from cronce.engine.ledger import Ledger
 
 STORE_TRIES = 3
 """An effect that has happened is worth more than one try to record it; each is harmless."""

@@ -32,6 +32,7 @@ from cronce.core.ports import DueIndex
 from cronce.core.records import RunRecord
 from cronce.core.run import DueKind
 from cronce.core.slots import RunPolicy
+from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
 from cronce.engine.claims import Claims
 from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.ledger import Ledger
@@ -41,12 +42,6 @@ PER_KIND = 200
 """Lines of one kind and tick: what one tick can do in time, writes included."""
 BATCH = 50
 """Runs dispatched between two looks at the clock."""
-ASIDE_AT_LEAST = timedelta(minutes=10)
-"""An item that cannot be read is looked at again then; the pause grows with its age, so it doubles."""
-ASIDE_AT_MOST = timedelta(days=1)
-"""The longest such pause. An item whose key names no run waits so long at once: no repair makes it one."""
-NEWER_AGAIN = timedelta(minutes=2)
-"""An item that a later release wrote is that release's: this one only steps out of the way."""
 UNANSWERED_AGAIN = timedelta(minutes=2)
 """A run about which the store does not answer is most likely healthy: soon again, but behind the others."""
 

@@ -16,9 +16,9 @@ from cronce.core.answers import DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.ports import RunStore
 from cronce.core.records import RunRecord
+from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
 from cronce.engine.patrol_log import PatrolLog
 from cronce.engine.survey import Survey
-from cronce.engine.sweep import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
 
 Write = Callable[[], object]
 
