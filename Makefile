@@ -104,6 +104,10 @@ deploy: deployable build ## build and deploy to your AWS account (ENV=dev; ARGS=
 	$(SAM) deploy --config-env $(ENV) \
 		--parameter-overrides file://parameters/$(ENV).yaml PythonRuntime=$$(cat .aws-sam/runtime) $(ARGS)
 
+.PHONY: contract
+contract: .venv/ready .venv-emulator/ready ## hold the stores to their contract on local AWS, races included
+	@$(BIN)/python -m pytest tests/contract -k emulator $(ARGS)
+
 # Ports of its own choice, on the loopback only. Takes some minutes of real time; the tests wait side by side.
 .PHONY: e2e
 e2e: .venv/ready .venv-sam/ready .venv-emulator/ready ## build, deploy, drive, upgrade and delete it on local AWS

@@ -8,12 +8,9 @@ Invariants:
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import TypeVar
 
 import pytest
 
@@ -40,11 +37,12 @@ from tests.contract.makers import (
     stored,
     window,
 )
+from tests.contract.probe import THREADS, at_once
 
-THREADS = 16
+pytestmark = pytest.mark.usefixtures("linearizable")
+
 TRIES = 1_000
 """More than sixteen threads that each win once can lose: a broken store shall not go on for ever."""
-T = TypeVar("T")
 
 
 @pytest.fixture(autouse=True)
@@ -54,18 +52,6 @@ def hurried_threads() -> Iterator[None]:
     sys.setswitchinterval(usual / 1000)
     yield
     sys.setswitchinterval(usual)
-
-
-def at_once(work: Callable[[int], T]) -> list[T]:
-    """Do the work in sixteen threads that start together."""
-    start = threading.Barrier(THREADS)
-
-    def one(number: int) -> T:
-        start.wait()
-        return work(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(one, range(THREADS)))
 
 
 def test_p28_sixteen_threads_put_the_same_run_and_one_wins(backend: Backend) -> None:

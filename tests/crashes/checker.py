@@ -7,7 +7,8 @@
 * a final run stays what it is;
 * `queued`, the markers and the runs that wait for a slot agree;
 * a run that was begun holds a slot until it is final, no other run holds one, and never more than there are;
-* each time up to `planned_to` has exactly one ledger entry.
+* each time up to `planned_to` has exactly one ledger entry;
+* a step is recorded by the worker that holds its run at that instant.
 
 `Story` is what came of a life. With faults it must be that of the same life without: every run ended as it
 should, every key took effect, every notice was published under one id.
@@ -24,7 +25,7 @@ from typing import Any
 from cronce.core.alerts import SCHEDULER, Alert
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.named_lease import NamedLease
-from cronce.core.records import RunRecord
+from cronce.core.records import RunRecord, StepRecord
 from cronce.core.run import Notice, RunStatus
 from cronce.core.schedule import schedule_from_spec
 from cronce.testing import LeaseItem, Marker
@@ -52,12 +53,15 @@ class Watch:
     _claims: dict[str, tuple[str, int]] = field(default_factory=dict)
     _lease: tuple[int, str | None] = (0, None)
     _named: dict[str, NamedLease] = field(default_factory=dict)
+    _steps: set[str] = field(default_factory=set)
     _seen: dict[str, list[Item]] = field(default_factory=dict)
     _jobs: dict[str, JobState] = field(default_factory=dict)
     _owed: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
 
     def look(self, name: str) -> None:
         """After a call of that name."""
+        if name == "steps.record":
+            self._look_at_steps()
         if name not in OF_RUNS:
             return
         by_job: dict[str, list[Item]] = defaultdict(list)
@@ -71,11 +75,20 @@ class Watch:
                 self._look_at_job(items)
 
     def begin(self) -> None:
-        """From here on. What is planned by now is not looked at."""
+        """From here on. What is planned and recorded by now is not looked at."""
+        self._steps = {_named(step) for step in self.stack.contents(StepRecord)}
         self._jobs = {state.name: state for state in self.stack.contents(JobState)}
 
     def _say(self, problem: str) -> None:
         self.wrong.append(f"{self.stack.clock.now():%H:%M:%S} {problem}")
+
+    def _look_at_steps(self) -> None:
+        claims = {run.ref: (run.owner, run.fencing_token) for run in self.stack.runs() if run.owner}
+        for step in self.stack.contents(StepRecord):
+            key = _named(step)
+            if key not in self._steps and claims.get(step.ref) != (step.owner, step.fencing_token):
+                self._say(f"{key} was recorded by {step.owner}, who does not hold the run")
+            self._steps.add(key)
 
     def _look_at_job(self, items: list[Item]) -> None:
         runs = [item for item in items if isinstance(item, RunRecord)]
@@ -154,6 +167,10 @@ class Watch:
         wrong = [f"{time:%H:%M} {entries[time]} times" for time in owed if entries[time] != 1]
         if wrong:
             self._say(f"{state.name}: entries of the ledger: {wrong}")
+
+
+def _named(step: StepRecord) -> str:
+    return f"{step.ref.id} {step.name} {step.chunk}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,6 +131,10 @@ def time_has_two_entries(stack: Stack) -> None:
     stack.change(JOB, planned_to=stack.job(JOB).planned_to + MINUTE)
 
 
+def step_is_recorded_by_another(stack: Stack) -> None:
+    stack.store.place(makers.step(run_of(stack).ref, "late"))
+
+
 def step_is_repeated(stack: Stack) -> None:
     stack.service.repeated.append("a key")
 
@@ -160,6 +164,7 @@ CRIMES: dict[Callable[[Stack], None], str] = {
     planned_to_goes_back: "went back",
     entry_is_gone: "06:00 0 times",
     time_has_two_entries: "06:00 2 times",
+    step_is_recorded_by_another: "who does not hold the run",
     step_is_repeated: "called again",
     told_three_times: "told 3 times",
     success_is_counted_twice: "successes were counted",
@@ -190,6 +195,7 @@ def test_what_must_not_happen_is_reported(crime: Callable[[Stack], None]) -> Non
     stack, watch = ended_well()
     crime(stack)
     watch.look("runs.apply")
+    watch.look("steps.record")
 
     assert CRIMES[crime] in "\n".join(problems_of(stack, watch, 1))
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cronce.aws.attributes import Attribute, Item
 from cronce.aws.items_job import job_item
@@ -15,7 +15,17 @@ from cronce.aws.store import DynamoStore
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import RunRecord, RunRef
 from cronce.testing import ManualClock, Marker
-from tests.support.dynamodb_engine import RUNS, STEPS, Engine, endpoint_engine, moto_engine
+from tests.support.dynamodb_engine import (
+    RUNS,
+    STEPS,
+    Engine,
+    emulator_engine,
+    endpoint_engine,
+    moto_engine,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 ENDPOINT = os.environ.get("CRONCE_TEST_DYNAMODB", "")
 """Address of a DynamoDB Local, if there is one."""
@@ -95,6 +105,11 @@ def _on(engine: AbstractContextManager[Engine]) -> Iterator[DynamoBackend]:
 def moto(clock: ManualClock) -> AbstractContextManager[DynamoBackend]:
     """An empty store on moto."""
     return _on(moto_engine(clock))
+
+
+def emulated(clock: ManualClock, client: DynamoDBClient) -> AbstractContextManager[DynamoBackend]:
+    """An empty store on the emulator's engine."""
+    return _on(emulator_engine(clock, client))
 
 
 def endpoint(clock: ManualClock) -> AbstractContextManager[DynamoBackend]:

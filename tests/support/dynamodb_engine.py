@@ -1,7 +1,8 @@
-"""DynamoDB for tests: moto in this process, or an engine at an address of its own.
+"""DynamoDB for tests: moto in this process, the emulator's engine, or one at an address that somebody names.
 
 moto accepts requests that DynamoDB refuses; `dynamodb_rules` makes up for that. The rest of what it lacks is
-in `cronce_tools.local.moto_engine`.
+in `cronce_tools.local.moto_engine`. It is not thread-safe, so it sees one call at a time; the others see
+calls at the same time, as the real store does.
 
 `CRONCE_TEST_DYNAMODB=http://127.0.0.1:8000` names a DynamoDB Local, Amazon's own engine: the tests of the
 DynamoDB stores then run on it.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -22,6 +23,7 @@ from botocore.client import BaseClient
 
 from cronce.aws.dynamodb import make_client
 from cronce.testing import ManualClock
+from cronce_tools.emulator.process import Endpoint
 from cronce_tools.local.moto_engine import Proceed, behind, moto_behind
 from tests.support import dynamodb_rules
 from tests.support.tables import create_tables
@@ -46,6 +48,7 @@ class Engine:
         fault: what happens to calls; None = nothing.
         calls: names of the calls made so far.
         requests: their parameters.
+        one_at_a_time: calls wait for each other.
     """
 
     clock: ManualClock
@@ -53,11 +56,12 @@ class Engine:
     fault: Fault | None = None
     calls: list[str] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
+    one_at_a_time: bool = False
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def gate(self, client: BaseClient, operation: str, parameters: dict[str, Any], proceed: Proceed) -> Any:
-        """What every call passes, one at a time."""
-        with self._lock:
+        """What every call passes."""
+        with self._lock if self.one_at_a_time else nullcontext():
             self.calls.append(operation)
             self.requests.append(parameters)
             dynamodb_rules.check(operation, parameters)
@@ -85,9 +89,31 @@ def _client() -> DynamoDBClient:
 @contextmanager
 def moto_engine(clock: ManualClock) -> Iterator[Engine]:
     """An engine with both tables, empty, until the end of the block."""
-    engine = Engine(clock, _client())
+    engine = Engine(clock, _client(), one_at_a_time=True)
     with moto_behind(engine.gate, clock.now):
         yield engine.made()
+
+
+def client_of(emulator: Endpoint) -> DynamoDBClient:
+    """A client of the emulator's engine."""
+    return make_client(
+        endpoint_url=emulator.url,
+        region_name=emulator.region,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+
+
+@contextmanager
+def emulator_engine(clock: ManualClock, client: DynamoDBClient) -> Iterator[Engine]:
+    """The emulator's engine, with tables of this block's own."""
+    engine = Engine(clock, client)
+    with behind(engine.gate):
+        try:
+            yield engine.made()
+        finally:
+            for table in client.list_tables()["TableNames"]:
+                client.delete_table(TableName=table)
 
 
 @contextmanager

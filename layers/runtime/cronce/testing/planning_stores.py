@@ -13,7 +13,7 @@ from cronce.core.jobstate import GapReason, JobState, JobWindow, Registry
 from cronce.core.lease import LEASE_TTL, Grant, Lease, may_take
 from cronce.core.records import RunRecord, Slots
 from cronce.testing.keys import LEASE, REGISTRY, Key, LeaseItem, Marker, gap_key, job_key, marker_key, run_key
-from cronce.testing.table import ITEM_LIMIT, TRANSACTION_LIMIT, MemoryTable
+from cronce.testing.table import ITEM_LIMIT, TRANSACTION_BYTES, TRANSACTION_LIMIT, MemoryTable
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """End of a lease that was given back: free for everybody, whatever their clocks say."""
@@ -174,10 +174,14 @@ class MemoryPlanStore:
         keys = [key for window in windows for key in _keys(window)]
         if len(set(keys)) < len(keys):
             return CommitOutcome(problem="two actions of one transaction are on one item")
+        total = 0
         for run in (run for window in windows for run in window.runs):
             size = text_size(run)
+            total += size
             if size > ITEM_LIMIT:
                 return CommitOutcome(problem=f"run {run.ref.id}: {size} bytes; an item takes {ITEM_LIMIT}")
+        if total > TRANSACTION_BYTES:
+            return CommitOutcome(problem=f"{total} bytes; a transaction takes {TRANSACTION_BYTES}")
         return None
 
     def _refusal(self, grant: Grant, windows: Sequence[JobWindow]) -> CommitOutcome | None:

@@ -28,6 +28,8 @@ from cronce.testing.keys import Item, Key, T, Unreadable
 
 ITEM_LIMIT = 400 * 1024
 """Bytes that the real store takes in one item."""
+TRANSACTION_BYTES = 4 * 1024 * 1024
+"""Bytes that the real store takes in one transaction."""
 TRANSACTION_LIMIT = 100
 """Actions that the real store takes in one transaction."""
 
