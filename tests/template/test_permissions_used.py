@@ -57,7 +57,8 @@ BY_AWS["DispatcherRole"] |= {
     ("RunsTable/stream/*", "dynamodb:ListStreams"): STREAM,
 }
 
-# Jobs that queue, fail, are tried again, and are not caught up: so that every kind of write comes up.
+# Jobs that queue, fail, are tried again, and are not caught up: so that every kind of write comes up. Pauses
+# between attempts are drawn at random: those of `broken` are so long that it still waits after a month.
 JOBS = """
 from cronce import Cron, Retry, Run, job
 
@@ -73,7 +74,7 @@ def wobbly(run: Run) -> None:
     if run.attempt == 1:
         raise ValueError("not today")
 
-@job("broken", schedule=Cron("2 12 * * *"), retry=Retry(attempts=3, base="1h", cap="1h"))
+@job("broken", schedule=Cron("2 12 * * *"), retry=Retry(attempts=10, base="12h", cap="12h"))
 def broken(run: Run) -> None:
     raise ValueError("not today")
 
