@@ -186,7 +186,7 @@ def test_a_transaction_that_is_still_under_way_is_sent_again() -> None:
 def test_an_answer_that_lacks_what_was_asked_for_does_not_read_as_nothing() -> None:
     with canned_server(NO_ITEM) as server, store_of(server) as store:
         with pytest.raises(StoreError, match=r"read steps of .*: the answer has no Items"):
-            store.steps.load(RunRef("daily-menu", NOW.replace(microsecond=0)))
+            list(store.steps.load(RunRef("daily-menu", NOW.replace(microsecond=0))))
         with pytest.raises(StoreError, match="read jobs: the answer has no Responses"):
             store.jobs.get_many(["daily-menu"])
 

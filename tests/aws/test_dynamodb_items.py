@@ -208,9 +208,18 @@ def test_a_running_record_without_the_end_of_its_claim_is_unreadable() -> None:
         read_run(item)
 
 
-def test_a_step_that_is_not_marked_as_finished_is_not_taken_for_one() -> None:
-    with pytest.raises(UnreadableItemError, match=r"`status` is .*STARTED"):
-        read_step({**SAMPLES["step"].item, "status": {"S": "STARTED"}})
+def test_a_step_of_an_unknown_status_is_not_taken_for_a_finished_one() -> None:
+    with pytest.raises(UnreadableItemError, match=r"`status` is malformed: .*RESTED"):
+        read_step({**SAMPLES["step"].item, "status": {"S": "RESTED"}})
+
+
+@pytest.mark.parametrize("status", ["STARTED", "ASLEEP"])
+def test_a_step_that_says_nothing_without_its_instant_needs_it(status: str) -> None:
+    item = {**SAMPLES["step"].item, "status": {"S": status}}
+    assert read_step(item).status == status
+    del item["until"]
+    with pytest.raises(UnreadableItemError, match=f"`until` is missing, and the step is {status}"):
+        read_step(item)
 
 
 def test_an_operator_may_pause_without_a_word() -> None:

@@ -179,7 +179,7 @@ def test_a_step_just_below_the_limit_is_recorded(store: DynamoBackend) -> None:
     large = step(MINE.ref, result="x" * LARGE)
 
     assert store.steps.record(MINE, large)
-    assert store.steps.load(MINE.ref) == [large]
+    assert large in list(store.steps.load(MINE.ref))
 
 
 def test_a_registry_too_large_names_its_item(store: DynamoBackend) -> None:

@@ -77,7 +77,7 @@ def test_a_step_is_not_recorded_without_the_claim(backend: Backend, difference: 
 
     assert not backend.steps.record(MINE, step(RUN))
 
-    assert backend.steps.load(RUN) == []
+    assert list(backend.steps.load(RUN)) == []
     assert stored(backend, RUN) == left
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
+from cronce.core.errors import OperationRefusedError
 from cronce.core.retry import Retry
-from cronce.core.run import RunStatus
+from cronce.core.run import Reason, RunStatus
 from cronce.engine.named_lease import lease
 from cronce.engine.run_handle import Run
 from tests.contract import makers
@@ -125,6 +127,50 @@ def cancelled(stack: Stack) -> None:
     deployed(stack, declare("cancelled", function, retry=MANY))
 
 
+def at_most_once(stack: Stack) -> None:
+    """A job that pays at a bank that knows no keys. Nobody is told: so what comes of it is the same."""
+
+    def pay(*, idempotency_key: str) -> str:
+        if idempotency_key in stack.service.effects:
+            stack.service.repeated.append(idempotency_key)
+        return stack.effect(idempotency_key=idempotency_key)
+
+    def function(run: Run) -> None:
+        run.step("first", stack.effect)
+        run.once("pay", pay)
+        run.step("last", stack.effect)
+
+    deployed(stack, declare("paying", function, retry=MANY))
+    stack.lasts = 2 * MINUTE
+    stack.watching = False
+
+
+def with_a_person(stack: Stack) -> None:
+    """A minute, and a person who looks at the bank when a run asks for it."""
+    stack.minute()
+    for run in stack.runs():
+        if run.reason is Reason.STEP_UNCERTAIN:
+            done = '"paid"' if f"shop/{run.ref.id}/pay" in stack.service.effects else None
+            with suppress(OperationRefusedError):  # not yet
+                stack.operations().resolve(run.ref, "pay", done, by="ann", why="looked at the statement")
+
+
+def sleeping(stack: Stack) -> None:
+    """A job that sleeps between two steps."""
+
+    def function(run: Run) -> None:
+        run.step("first", stack.effect)
+        run.sleep("a while", 2 * MINUTE)
+        run.step("last", early_or_not, stack)
+
+    def early_or_not(stack: Stack, *, idempotency_key: str) -> None:
+        if stack.clock.now() < at(6, 2):
+            stack.service.repeated.append(f"{idempotency_key} too early")
+        stack.effect(idempotency_key=idempotency_key)
+
+    deployed(stack, declare("sleepy", function, retry=MANY))
+
+
 def not_loadable(stack: Stack) -> None:
     """The executor has a deployment in which the job's module does not import."""
     deployed(stack, declare("unknown"))
@@ -200,6 +246,15 @@ SCENARIOS = (
     Scenario(name="retry", starts=HALF_PAST_FIVE, setup=fails_once, life=minutes(1)),
     Scenario(name="lost", starts=HALF_PAST_FIVE, setup=dies_once, life=lambda stack: stack.minutes(3)),
     Scenario(name="slices", starts=HALF_PAST_FIVE, setup=in_slices, life=tick_and_deliver),
+    Scenario(
+        name="once",
+        starts=HALF_PAST_FIVE,
+        setup=at_most_once,
+        life=tick_and_deliver,
+        bound=10,
+        recover=with_a_person,
+    ),
+    Scenario(name="sleep", starts=HALF_PAST_FIVE, setup=sleeping, life=minutes(3), bound=8),
     Scenario(name="timeout", starts=HALF_PAST_FIVE, setup=too_long, life=minutes(1)),
     Scenario(name="cancel", starts=HALF_PAST_FIVE, setup=cancelled, life=minutes(1)),
     Scenario(name="unknown", starts=HALF_PAST_FIVE, setup=not_loadable, life=a_quarter_passes, bound=20),

@@ -20,13 +20,14 @@ from cronce.core.claim import RENEW_EVERY, Invocation
 from cronce.core.errors import CronceError, StoreError
 from cronce.core.job import Job
 from cronce.core.jobstate import Gap, JobState
-from cronce.core.records import RunRecord, RunRef, StepRecord
+from cronce.core.records import RunRecord, RunRef, StepRecord, StepStatus
 from cronce.engine.claims import Claims
 from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.executor import Executor
 from cronce.engine.job_loader import LoadProblem
 from cronce.engine.ledger import Ledger
 from cronce.engine.metrics import PATROL_COMPLETED, RUNS_SUCCEEDED, TICK_COMPLETED
+from cronce.engine.operations import Operations
 from cronce.engine.registry import Catalog, Declared
 from cronce.engine.scheduler import Scheduler, TickEnd
 from cronce.engine.sweep import Sweep
@@ -249,6 +250,17 @@ class Stack:
         """The job's process is killed in the middle of it."""
         self._workers[-1].process.die("job")
 
+    def operations(self) -> Operations:
+        """What an operator can do, from a host on which nothing goes wrong."""
+        ledger = Ledger(
+            runs=self.store.runs,
+            jobs=self.store.jobs,
+            clock=self.clock,
+            telemetry=RecordingTelemetry(),
+            retention=RETENTION,
+        )
+        return Operations(ledger=ledger, steps=self.store.steps, store_clock=self.store.clock)
+
     # --- what is there ----------------------------------------------------------------------------------
 
     def declare(self, *jobs: Job) -> None:
@@ -279,6 +291,7 @@ class Stack:
         return {
             f"shop/{step.ref.id}/{step.name}" + (f"/{key}" if step.keys else "")
             for step in self.contents(StepRecord)
+            if step.status is StepStatus.DONE
             for key in (step.keys or ("",))
         }
 

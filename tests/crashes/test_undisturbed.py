@@ -30,6 +30,8 @@ ENDS: Mapping[str, Mapping[str, str]] = {
     "retry": {"retried 06:00": "SUCCEEDED"},
     "lost": {"dying 06:00": "SUCCEEDED"},
     "slices": {"sliced 06:00": "SUCCEEDED"},
+    "once": {"paying 06:00": "SUCCEEDED"},
+    "sleep": {"sleepy 06:00": "SUCCEEDED"},
     "timeout": {"endless 06:00": "FAILED timeout"},
     "cancel": {"cancelled 06:00": "CANCELLED operator"},
     "unknown": {"unknown 06:00": "FAILED unknown_job"},
@@ -55,7 +57,7 @@ TOLD = {
     "timeout": [("opened", "endless")],
     "unknown": [("opened", "unknown")],
 }
-ATTEMPTS = {"retry": 2, "lost": 2, "slices": 1, "timeout": 1}
+ATTEMPTS = {"retry": 2, "lost": 2, "slices": 1, "once": 1, "sleep": 1, "timeout": 1}
 
 
 def test_every_scenario_is_looked_at() -> None:

@@ -23,6 +23,7 @@ from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.executor import RESERVE, Execution, Executor
 from cronce.engine.job_loader import LoadProblem
 from cronce.engine.ledger import Ledger
+from cronce.engine.operations import Operations
 from cronce.engine.run_handle import Run
 from cronce.engine.sweep import Sweep, SweepReport
 from cronce.testing import ManualClock, Marker, MemoryInvoker, MemoryStore, RecordingTelemetry, job_key
@@ -177,6 +178,10 @@ class World:
             key_prefix="shop",
             reserve=self.reserve,
         )
+
+    def operations(self) -> Operations:
+        """What an operator can do."""
+        return Operations(ledger=self.ledger, steps=self.store.steps, store_clock=self.store.clock)
 
     def invocation(self, lasts: timedelta = LONG, request_id: str | None = None) -> Invocation:
         number = next(self.owners)

@@ -13,7 +13,8 @@ from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.jobstate import JobWindow, Registry
 from cronce.core.lease import Grant
 from cronce.core.named_lease import Taking
-from cronce.core.records import AttemptRecord, Slots
+from cronce.core.records import AttemptRecord, Slots, StepStatus
+from cronce.core.resolution import Verdict, resolved
 from cronce.core.run import Dispatch, DueKind, RunStatus
 from cronce.testing import Marker
 from tests.contract.makers import (
@@ -53,6 +54,9 @@ ATTEMPT = AttemptRecord(
 TAKING = Taking(name="export", owner="me/1", holder=MINE.ref.id, ttl=timedelta(minutes=10), now=NOW)
 TAKEN = TAKING.taken(1)
 HELD = replace(TAKEN, name="import")
+BEGUN = step(MINE.ref, "charge", status=StepStatus.STARTED, until=NOW + TTL)
+STARTED = replace(BEGUN, ref=FAILED.ref)
+SAID = Verdict(done='"paid"', by="ann", why="it is on the statement", at=NOW)
 HANDED_ON = SlotsChange(before=READ, after=replace(READ, held=frozenset({QUEUED.ref.id}), queued=0))
 
 
@@ -64,6 +68,10 @@ def line(kind: DueKind, sk: str, minutes: int) -> DueEntry:
 def fill(store: DynamoBackend) -> None:
     """A lease that `GRANT` holds, and a job with a run in every state that matters."""
     assert store.lease.take("scheduler-1", NOW) == GRANT
+    for begun in (BEGUN, STARTED):
+        claimed = running(begun.ref)
+        store.place(claimed)
+        assert store.steps.record(claimed, begun)
     store.place(STATE, MINE, PENDING, QUEUED, Marker(ref=QUEUED.ref), FAILED, gap(30))
     assert store.leases.take(replace(TAKING, name=HELD.name)) == HELD
     store.engine.calls.clear()
@@ -180,6 +188,11 @@ CALLS: dict[str, PortCall] = {
     "runs.apply: finish alone": PortCall(
         make=lambda s: s.runs.apply(finish_of(MINE)), sends=("UpdateItem",), twice=_is_done
     ),
+    "runs.apply: a step is resolved": PortCall(
+        make=lambda s: s.runs.apply(resolved(FAILED, STARTED, SAID)),
+        sends=("TransactWriteItems",),
+        twice=_is_done,
+    ),
     "runs.renew": PortCall(
         make=lambda s: s.runs.renew(MINE, NOW + 2 * TTL),
         sends=("UpdateItem",),
@@ -198,9 +211,14 @@ CALLS: dict[str, PortCall] = {
         sends=("UpdateItem",),
         twice=_is_true,
     ),
-    "steps.load": PortCall(make=lambda s: s.steps.load(MINE.ref), sends=("Query",)),
+    "steps.load": PortCall(make=lambda s: list(s.steps.load(MINE.ref)), sends=("Query",)),
     "steps.record": PortCall(
         make=lambda s: s.steps.record(MINE, step(MINE.ref)), sends=("TransactWriteItems",), twice=_is_true
+    ),
+    "steps.record: the end of a started one": PortCall(
+        make=lambda s: s.steps.record(MINE, replace(BEGUN, status=StepStatus.DONE, until=None), BEGUN),
+        sends=("TransactWriteItems",),
+        twice=_is_true,
     ),
     "steps.attempts": PortCall(make=lambda s: s.steps.attempts(MINE.ref), sends=("Query",)),
     "alerts.get": PortCall(make=lambda s: s.alerts.get(JOB), sends=("GetItem",)),

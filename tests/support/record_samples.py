@@ -34,7 +34,7 @@ from cronce.aws.named_lease_store import NAMED_LEASE_FORMS, named_lease_item, re
 from cronce.core.alerts import Alert, Trouble, TroubledTime
 from cronce.core.jobstate import Gap, GapReason, Held, JobState, Pause, Registry, RegistryEntry
 from cronce.core.named_lease import NamedLease
-from cronce.core.records import AttemptRecord, RunRecord, RunRef, Slots, StepRecord
+from cronce.core.records import AttemptRecord, RunRecord, RunRef, Slots, StepRecord, StepStatus
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
 
 NOW = datetime(2026, 1, 5, 6, 7, 8, 901_000, tzinfo=UTC)
@@ -129,7 +129,17 @@ ALERT = Alert(
     rev=6,
 )
 STEP = StepRecord(
-    ref=REF, name="send", chunk=25, result="[1, 2]", keys=("a", "", "ü"), owner="me", fencing_token=7, at=NOW
+    ref=REF,
+    name="send",
+    chunk=25,
+    status=StepStatus.DONE,
+    result="[1, 2]",
+    keys=("a", "", "ü"),
+    until=NOW,
+    owner="me",
+    fencing_token=7,
+    at=NOW,
+    why="the bank says so",
 )
 ATTEMPT = AttemptRecord(
     ref=REF,

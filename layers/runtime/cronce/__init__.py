@@ -10,6 +10,7 @@ Example:
 """
 
 from cronce.core.errors import (
+    Asleep,
     Cancelled,
     ClaimLost,
     CronceError,
@@ -18,6 +19,7 @@ from cronce.core.errors import (
     DuplicateStepError,
     LeaseHeldError,
     LeaseLostError,
+    NotDone,
     OutOfTime,
     PermanentError,
     RetryAfter,
@@ -36,6 +38,7 @@ from cronce.engine.named_lease import HeldLease, lease
 from cronce.engine.run_handle import Run
 
 __all__ = [
+    "Asleep",
     "At",
     "Cancelled",
     "CatchUp",
@@ -52,6 +55,7 @@ __all__ = [
     "Job",
     "LeaseHeldError",
     "LeaseLostError",
+    "NotDone",
     "OutOfTime",
     "Overlap",
     "PermanentError",

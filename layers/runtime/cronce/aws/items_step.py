@@ -18,28 +18,32 @@ from cronce.aws.attributes import (
     Item,
     decode,
     encode,
+    member,
     optional,
     read_attribute,
     unreadable,
 )
 from cronce.aws.keys import SHAPED, attempt_key, step_key
 from cronce.core.moves import EXPIRY
-from cronce.core.records import AttemptRecord, RunRef, StepRecord
+from cronce.core.records import AttemptRecord, RunRef, StepRecord, StepStatus
 
 OUTLIVES = timedelta(days=30)
 """Steps outlive their run: a run that is there always finds all of its steps."""
-FINISHED: Attribute = {"S": "DONE"}
-"""Status of a step that has its result. Another status is not taken for one."""
 STEP_FORMS: Forms = {
     "name": FREE_TEXT,
     "chunk": optional(COUNT),
+    "status": member(StepStatus),
     "result": FREE_TEXT,
     "keys": TEXTS,
+    "until": optional(INSTANT),
     "owner": TEXT,
     "fencing_token": COUNT,
     "at": INSTANT,
+    "why": optional(FREE_TEXT),
 }
 """Every field of `StepRecord` but its run, which is the key."""
+WITH_AN_INSTANT = frozenset({StepStatus.STARTED, StepStatus.ASLEEP})
+"""Such a step says nothing without its instant."""
 ATTEMPT_FORMS: Forms = {
     "number": COUNT,
     "fencing_token": COUNT,
@@ -63,7 +67,6 @@ def step_item(step: StepRecord, retention: timedelta) -> Item:
     return {
         **step_key(step),
         **SHAPED,
-        "status": FINISHED,
         "forget_at": _forget_at(step.at, retention),
         **encode(STEP_FORMS, step),
     }
@@ -76,8 +79,8 @@ def read_step(item: Mapping[str, Any]) -> StepRecord:
         UnreadableItemError: an attribute is missing or malformed.
     """
     values = decode(STEP_FORMS, item)
-    if item.get("status") != FINISHED:
-        raise unreadable(item, "status", f"is {item.get('status')}, not {FINISHED}")
+    if values["status"] in WITH_AN_INSTANT and values["until"] is None:
+        raise unreadable(item, "until", f"is missing, and the step is {values['status']}")
     return StepRecord(ref=_read_ref(item), **values)
 
 

@@ -11,9 +11,10 @@ from typing import Any
 from cronce.aws.attributes import Item
 from cronce.aws.calls import Answer, Verdict
 from cronce.aws.items_run import marker_item, read_run, run_item
-from cronce.aws.items_step import attempt_item
+from cronce.aws.items_step import attempt_item, read_step, step_item
 from cronce.aws.job_slots import slots_write
 from cronce.aws.keys import marker_key, run_key
+from cronce.aws.step_writes import step_write
 from cronce.aws.writes import ABSENT, Changes, Write, delete, put, update
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
@@ -42,6 +43,8 @@ class Part(Enum):
     """The job's slots."""
     WOKEN = auto()
     """The queued run that is woken."""
+    STEP = auto()
+    """The step that an operator resolves."""
     REST = auto()
     """None: it stands or falls with the others."""
 
@@ -71,6 +74,9 @@ def writes_of(change: RunChange, runs: str, steps: str, retention: timedelta) ->
         before, after = change.woken
         writes.append((Part.WOKEN, _seen_write(runs, before, after)))
         writes += _marker_writes(runs, before, after)
+    if change.step:
+        resolved = step_item(change.step.after, retention)
+        writes.append((Part.STEP, step_write(steps, resolved, change.step.before)))
     if change.attempt:
         writes.append((Part.REST, put(steps, attempt_item(change.attempt, retention))))
     return writes
@@ -80,11 +86,15 @@ def outcome_of(change: RunChange, answers: Sequence[tuple[Part, Answer]]) -> App
     """What became of a change: a failed condition outranks a request to try again, the run's comes first."""
     failed = {part: answer for part, answer in answers if answer.verdict is Verdict.FAILED}
     if Part.RUN in failed:
-        return Applied.DONE if _wrote(change, failed[Part.RUN].item) else Applied.RUN_MOVED
+        step = failed.get(Part.STEP)
+        mine = _wrote(change, failed[Part.RUN].item, step.item if step else None)
+        return Applied.DONE if mine else Applied.RUN_MOVED
     if Part.JOB in failed:
         return Applied.JOB_MOVED
     if Part.WOKEN in failed:
         return Applied.WOKEN_MOVED
+    if Part.STEP in failed:
+        return Applied.STEP_MOVED
     again = any(answer.verdict is Verdict.AGAIN for _, answer in answers)
     return Applied.CONFLICT if again else Applied.DONE
 
@@ -119,7 +129,7 @@ def _marker_writes(table: str, before: RunRecord | None, after: RunRecord) -> li
     return []
 
 
-def _wrote(change: RunChange, item: Mapping[str, Any] | None) -> bool:
+def _wrote(change: RunChange, item: Mapping[str, Any] | None, step: Mapping[str, Any] | None) -> bool:
     """Whether the record on which the guard failed is this very change, written before with the reply lost.
 
     It is compared as it is stored too: `forget_at` is kept in whole seconds. A record that cannot be read is
@@ -127,8 +137,10 @@ def _wrote(change: RunChange, item: Mapping[str, Any] | None) -> bool:
     """
     try:
         stored = read_run(item) if item else None
+        resolved = read_step(step) if step else None
     except UnreadableItemError:
         return False
-    return change.wrote(stored) or item == run_item(
-        change.after, change.before.rev + 1 if change.before else 1
-    )
+    if change.wrote(stored, resolved):
+        return True
+    same_step = change.step is None or resolved == change.step.after
+    return same_step and item == run_item(change.after, change.before.rev + 1 if change.before else 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from cronce.aws.calls import Calls, Verdict
@@ -9,7 +10,8 @@ from cronce.aws.items_step import read_attempt, read_step, step_item
 from cronce.aws.keys import ATTEMPT, STEP, run_key
 from cronce.aws.limits import ITEM_BYTES, item_bytes
 from cronce.aws.run_changes import LIVE, live_values
-from cronce.aws.writes import ABSENT, check, put
+from cronce.aws.step_writes import IDENTITY, step_write
+from cronce.aws.writes import check
 from cronce.core.errors import StepResultTooLargeError
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 
@@ -30,22 +32,21 @@ class DynamoStepStore:
         self._table = steps
         self._retention = retention
 
-    def load(self, ref: RunRef) -> list[StepRecord]:
-        """All steps and chunks of a run, in order of name and chunk, strong, all pages.
+    def load(self, ref: RunRef) -> Iterator[StepRecord]:
+        """All steps and chunks of a run in order of their keys, strong, page by page as they are taken.
 
         Raises:
             UnreadableItemError: one of them cannot be read: leaving it out would repeat a finished step.
         """
         items = self._calls.beginning_with(f"read steps of {ref.id}", self._table, ref.id, STEP)
-        steps = [read_step(item) for item in items]
-        return sorted(steps, key=lambda step: (step.name, -1 if step.chunk is None else step.chunk))
+        return map(read_step, items)
 
-    def record(self, claimed: RunRecord, step: StepRecord) -> bool:
+    def record(self, claimed: RunRecord, step: StepRecord, before: StepRecord | None = None) -> bool:
         """Put a step item.
 
-        Conditions: ABSENT on the step, LIVE on its run, in one transaction. Writes the whole step item.
-        A reply that was lost: the own write is known on the step item, by owner and token. The guard proves
-        nothing: a run that was declared lost may still carry this worker's owner and token.
+        Conditions: ABSENT or SAME on the step, LIVE on its run, in one transaction. Writes the whole item.
+        A reply that was lost: the own write is known on the step item, by status, owner and token. The guard
+        proves nothing: a run that was declared lost may still carry this worker's owner and token.
 
         Raises:
             StepResultTooLargeError: the item would exceed what the store takes.
@@ -58,7 +59,7 @@ class DynamoStepStore:
             )
         operation = f"record step {step.name!r} of {step.ref.id}"
         writes = [
-            put(self._table, item, ABSENT),
+            step_write(self._table, item, before),
             check(self._runs, run_key(claimed.ref), LIVE, live_values(claimed)),
         ]
         settlement = self._calls.settled(operation, lambda: self._calls.transact(operation, writes))
@@ -66,7 +67,7 @@ class DynamoStepStore:
             return True
         stored = settlement.answers[0]
         return stored.verdict is Verdict.FAILED and all(
-            (stored.item or {}).get(name) == item[name] for name in ("owner", "fencing_token")
+            (stored.item or {}).get(name) == item[name] for name in IDENTITY
         )
 
     def attempts(self, ref: RunRef) -> list[AttemptRecord]:

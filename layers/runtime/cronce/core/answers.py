@@ -92,5 +92,7 @@ class Applied(StrEnum):
     """The job's slots are no longer as read (or its item is gone): read again and try again."""
     WOKEN_MOVED = "woken_moved"
     """The queued run that was to be woken has moved: choose again."""
+    STEP_MOVED = "step_moved"
+    """The step that was to be resolved is no longer as read."""
     CONFLICT = "conflict"
     """Another transaction was under way on one of the items: wait a moment and try again."""

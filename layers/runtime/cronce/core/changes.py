@@ -9,7 +9,7 @@ Every write to a run's record is conditional, in one of two ways:
 
 Every move out of RUNNING takes `owner` to `last_owner` and keeps the token, so no later write of the old
 worker matches. What else has to change with the run (its job's slots, the queued run that is woken, the
-attempt that is kept) stands in the same transaction.
+attempt that is kept, the step that is resolved) stands in the same transaction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from enum import StrEnum
 
 from cronce.core.errors import RefusedError
 from cronce.core.instants import to_text
-from cronce.core.records import AttemptRecord, RunRecord, Slots
+from cronce.core.records import AttemptRecord, RunRecord, Slots, StepRecord
 from cronce.core.run import RunStatus, transition_problem
 
 
@@ -51,6 +51,14 @@ class SlotsChange:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StepChange:
+    """What an operator makes of a step's item: written only if it still is what was read."""
+
+    before: StepRecord
+    after: StepRecord
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunChange:
     """One conditional write of a run, with all that must change in the same transaction.
 
@@ -61,6 +69,7 @@ class RunChange:
         slots: the job's slots, if the move takes or frees one, queues or unqueues.
         woken: a queued run that is handed the slot: its record as judged, and after.
         attempt: a finished attempt to keep.
+        step: a step of the run that an operator resolves.
 
     Only `removed` is written although it does not differ.
     """
@@ -71,6 +80,7 @@ class RunChange:
     slots: SlotsChange | None = None
     woken: tuple[RunRecord, RunRecord] | None = None
     attempt: AttemptRecord | None = None
+    step: StepChange | None = None
 
     def __post_init__(self) -> None:
         check_transition(self.before, self.after)
@@ -87,14 +97,21 @@ class RunChange:
         answered = self.after.status.is_final and not self.after.cancel_requested
         return frozenset({"cancel_requested"}) if answered else frozenset()
 
-    def wrote(self, stored: RunRecord | None) -> bool:
+    def wrote(self, stored: RunRecord | None, step: StepRecord | None = None) -> bool:
         """Whether the stored record is this very change, written before although the reply was lost.
 
         It is recognised on the record itself: a claim and a worker's last write by owner and token, which no
         other worker has; other moves by `rev` and by all that they write, where it does not matter which of
         two equal writers did it. State alone would not do: a renewal leaves the state that a stop request
-        leaves.
+        leaves. A step that was resolved is compared as a whole: two operators may say different things of it,
+        and do the same to its run.
+
+        Args:
+            stored: the run as it is stored.
+            step: the step as it is stored, if the change has one.
         """
+        if self.step is not None and step != self.step.after:
+            return False
         if stored is None or (stored.status, stored.reason) != (self.after.status, self.after.reason):
             return False
         if self.before is None:

@@ -1,13 +1,14 @@
 """Everything cronce raises, grouped by who acts next.
 
 * The author fixes code: `DefinitionError`, `StepError` and their children.
-* The operator decides or repairs: `StepUncertainError`, `JobNotFoundError`, `SettingsError`,
-  `RefusedError`, `UnreadableItemError`.
+* The operator decides or repairs: `StepUncertainError`, `OperationRefusedError`, `JobNotFoundError`,
+  `SettingsError`, `RefusedError`, `UnreadableItemError`.
 * Lambda (or the sweep) tries again: `StoreError`, `DispatchError`, `NotifyError`.
 * Nobody: a `StopSignal` ends one worker's share of a run; the run itself goes on from its record.
 
 A job says how its failure is to be taken with `PermanentError` and `RetryAfter`. `LeaseHeldError` and
-`LeaseLostError` fail an attempt; the next one takes the lease anew.
+`LeaseLostError` fail an attempt; the next one takes the lease anew. What it does at most once says with
+`NotDone` that it did nothing.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ class JobNotFoundError(CronceError):
     """No job of that name is deployed or recorded."""
 
 
+class OperationRefusedError(CronceError):
+    """What an operator asked for does not apply, or not yet. The message says why, and what to do."""
+
+
 class StepError(CronceError):
     """A step of a run was used wrongly. The message names the run and the step."""
 
@@ -56,7 +61,10 @@ class StepResultNotSerializableError(StepError):
 
 
 class StepUncertainError(StepError):
-    """An at-most-once step was started and its outcome is unknown: a person has to say."""
+    """An at-most-once step was started and its outcome is unknown: a person has to say.
+
+    Like a stop signal it is raised again at every later call, and swallowing it changes nothing.
+    """
 
 
 class StoreError(CronceError):
@@ -120,6 +128,14 @@ class LeaseLostError(CronceError):
     """A lease is no longer held, or no longer trusted: somebody else may be in the section."""
 
 
+class NotDone(Exception):
+    """Raise it in a function given to `run.once` to say: surely nothing has happened.
+
+    The step may then be done again, and the failure is taken like any other. Any other exception means that
+    the outcome is unknown.
+    """
+
+
 class StopSignal(BaseException):
     """Ends this worker's share of a run. Not an `Exception`: `except Exception` in a job does not swallow it.
 
@@ -137,3 +153,7 @@ class OutOfTime(StopSignal):
 
 class Cancelled(StopSignal):
     """An operator cancelled the run."""
+
+
+class Asleep(StopSignal):
+    """The run sleeps. It goes on, from its first line, in an invocation after the recorded instant."""

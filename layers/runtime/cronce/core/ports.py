@@ -8,7 +8,7 @@ A lost race is a value (`None`, `False`, an outcome); a store that cannot be rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -221,15 +221,15 @@ class RunStore(Protocol):
 class StepStore(Protocol):
     """Idempotency items of runs, and what else is kept beside a run."""
 
-    def load(self, ref: RunRef) -> list[StepRecord]:
-        """All steps and chunks of a run, in order of name and chunk, strong, all pages."""
+    def load(self, ref: RunRef) -> Iterable[StepRecord]:
+        """All steps and chunks of a run in order of their keys, strong, page by page as they are taken."""
         ...
 
-    def record(self, claimed: RunRecord, step: StepRecord) -> bool:
-        """Put a step item that does not exist yet, in one transaction with the LIVE check of its run.
+    def record(self, claimed: RunRecord, step: StepRecord, before: StepRecord | None = None) -> bool:
+        """Put a step item, in one transaction with the LIVE check of its run.
 
-        True also when this very item is there already (owner and token mine): the reply of an earlier try
-        was lost.
+        It must not exist yet, or must still be `before` (by status, owner and token). True also when this
+        very item is there already (status, owner and token mine): the reply of an earlier try was lost.
         False: the claim is lost. The guard's own state never proves that the step was written.
 
         Raises:

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from cronce.core.instants import from_key, to_key
 from cronce.core.run import Dispatch, DueKind, Notice, Reason, RunStatus, Trigger
@@ -230,26 +231,53 @@ class AttemptRecord:
     log_stream: str | None = None
 
 
+class StepStatus(StrEnum):
+    """What an idempotency item says of its step."""
+
+    DONE = "DONE"
+    """It is finished, and has its result."""
+    STARTED = "STARTED"
+    """An at-most-once step was begun. While it says so, nobody knows what came of it."""
+    NOT_DONE = "NOT_DONE"
+    """An at-most-once step was begun, and surely did nothing: it may be begun again."""
+    ASLEEP = "ASLEEP"
+    """The run sleeps until an instant, or has done so."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepRecord:
-    """An idempotency item: a step, or one chunk of an `each`, that is finished.
+    """An idempotency item: a step, or one chunk of an `each`.
 
     Attributes:
         ref: the run.
         name: the step's name.
         chunk: number of items done when the chunk was written; None for a plain step.
-        result: JSON text of the value, or of the chunk's values in order.
+        status: whether it is finished.
+        result: JSON text of the value, or of the chunk's values in order; `null` for a chunk without values.
         keys: the item keys that the chunk covers.
-        owner: the worker that recorded it.
+        until: of STARTED, when the invocation ends that began it; of ASLEEP, when the run goes on.
+        owner: the worker that recorded it, or the operator who resolved it.
         fencing_token: under which claim.
         at: when.
+        why: what the operator said.
     """
 
     ref: RunRef
     name: str
     chunk: int | None = None
+    status: StepStatus = StepStatus.DONE
     result: str = field(repr=False)
     keys: tuple[str, ...] = field(default=())
+    until: datetime | None = None
     owner: str
     fencing_token: int
     at: datetime
+    why: str | None = None
+
+    def is_same(self, other: StepRecord) -> bool:
+        """Whether two items are one and the same write: nobody else has this owner, token and status."""
+        return (self.status, self.owner, self.fencing_token) == (
+            other.status,
+            other.owner,
+            other.fencing_token,
+        )

@@ -132,13 +132,20 @@ def to_json(run_id: str, step: str, value: object) -> str:
     return text
 
 
-def values_by_key(chunks: Iterable[StepRecord]) -> dict[str, Any]:
-    """The values of an `each` that are recorded, by item key."""
-    return {
-        key: value
-        for chunk in chunks
-        for key, value in zip(chunk.keys, json.loads(chunk.result), strict=True)
-    }
+def values_of(chunk: StepRecord) -> Iterable[tuple[str, Any]]:
+    """The item keys of a chunk, each with its value."""
+    return zip(chunk.keys, json.loads(chunk.result), strict=True)
+
+
+def uncertain_text(step: str, cause: str | None) -> str:
+    """What is kept as the error of a run whose at-most-once step has an unknown outcome.
+
+    Args:
+        step: its name.
+        cause: what its function raised; None: its worker was lost.
+    """
+    came = f"it raised {cause}" if cause else "its worker was lost"
+    return f"step {step!r} was started and nobody knows whether it was done: {came}. Find out, and resolve it"
 
 
 def idempotency_key(prefix: str, run_id: str, step: str, key: str | None = None) -> str:

@@ -24,26 +24,25 @@ class Checkpoints:
 
     def __init__(self, log: StepLog, name: str, every: int) -> None:
         self._log = log
-        self._name = name
+        self.name = name
         self._every = every
-        self.values: dict[str, Any] = log.finished_items(name)
-        """What is done, by item key, as JSON carries it."""
-        self._recorded = len(self.values)
+        self.recorded = log.finished_items(name)
+        """The values of what is recorded, by item key, as JSON carries them."""
         self._keys: list[str] = []
         self._results: list[str] = []
         self._size = 0
 
-    def add(self, key: str, result: str) -> None:
-        """One more item is done; `result` is the JSON of its value."""
+    def add(self, key: str, result: str) -> Any:
+        """One more item is done; `result` is the JSON of its value. Returns what JSON carries of it."""
         size = len(key.encode()) + len(result.encode()) + 2
         if self._keys and self._size + size > RESULT_LIMIT:
             self._flush()
         self._keys.append(key)
         self._results.append(result)
         self._size += size
-        self.values[key] = json.loads(result)
         if len(self._keys) >= self._every:
             self._flush()
+        return json.loads(result)
 
     @contextmanager
     def flushed(self) -> Iterator[None]:
@@ -58,5 +57,5 @@ class Checkpoints:
             return
         keys, results = tuple(self._keys), self._results
         self._keys, self._results, self._size = [], [], 0
-        self._recorded += len(keys)
-        self._log.record(self._name, "[" + ",".join(results) + "]", self._recorded, keys)
+        done = len(self.recorded) + len(keys)
+        self._log.record(self.name, "[" + ",".join(results) + "]", done, keys)

@@ -25,7 +25,7 @@ from cronce.core.errors import NewerItemError, UnreadableItemError
 from cronce.core.job import Job
 from cronce.core.ports import NamedLeaseStore, StepStore
 from cronce.core.records import RunRecord, RunRef
-from cronce.core.run import RunStatus
+from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import UNKNOWN
 from cronce.engine.claims import Candidate, Claims, Entry
 from cronce.engine.held_claim import HeldClaim, Limits, Moment
@@ -52,6 +52,8 @@ class Outcome(StrEnum):
     """The attempt failed; the run waits for the next one."""
     CONTINUES = "continues"
     """The run goes on in the next invocation."""
+    ASLEEP = "asleep"
+    """The run sleeps, and goes on in another invocation."""
     CANCELLED = "cancelled"
     """The run is CANCELLED."""
     CLAIM_LOST = "claim_lost"
@@ -209,4 +211,5 @@ class Executor:
                 "claim.lost", run=run.ref.id, attempt=run.attempt, token=run.fencing_token
             )
             return Execution(outcome=Outcome.CLAIM_LOST, run=run)
-        return Execution(outcome=_STATES[after.status], run=after)
+        outcome = Outcome.ASLEEP if after.reason is Reason.SLEEP else _STATES[after.status]
+        return Execution(outcome=outcome, run=after)

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cronce.core.claim import CLAIM_TTL, TRUST_MARGIN, claim_end
-from cronce.core.errors import Cancelled, ClaimLost, OutOfTime, StopSignal, StoreError
+from cronce.core.errors import Asleep, Cancelled, ClaimLost, OutOfTime, StepUncertainError, StoreError
 from cronce.core.ports import Clock, RunStore
 from cronce.core.records import RunRecord
 
@@ -34,14 +34,25 @@ class Stop(StrEnum):
     """The invocation is nearly over: the run goes on in the next one."""
     CANCELLED = "cancelled"
     """An operator asked for it."""
+    UNCERTAIN = "uncertain"
+    """An at-most-once step was started, and nobody knows what came of it."""
+    ASLEEP = "asleep"
+    """The job asked to sleep."""
 
 
-_SIGNALS: dict[Stop, Callable[[str], StopSignal]] = {
+_SIGNALS: dict[Stop, Callable[[str], BaseException]] = {
     Stop.CLAIM_LOST: ClaimLost,
     Stop.TIMEOUT: OutOfTime,
     Stop.INVOCATION_ENDS: OutOfTime,
     Stop.CANCELLED: Cancelled,
+    Stop.UNCERTAIN: StepUncertainError,
+    Stop.ASLEEP: Asleep,
 }
+_RANKS = {Stop.CLAIM_LOST: 2, Stop.UNCERTAIN: 1}
+"""The first reason to stop stands, except that nothing may be written once the claim is lost, and that a
+payment of which nobody knows is told whatever else there was."""
+_OVERTAKEN_BY_TIMEOUT = frozenset({None, Stop.INVOCATION_ENDS, Stop.ASLEEP})
+"""Signals after which a job should have ended; one that went on until its time was over has timed out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +110,8 @@ class HeldClaim:
         """The signal that the job was given; None: none so far."""
         self.broken: StoreError | None = None
         """The store's error that closed it."""
+        self.sleeps_until = limits.deadline
+        """Once the job asked to sleep: when it goes on."""
 
     @property
     def record(self) -> RunRecord:
@@ -106,9 +119,24 @@ class HeldClaim:
         return self._record
 
     @property
+    def now(self) -> datetime:
+        """The present."""
+        return self._clock.now()
+
+    @property
     def remaining(self) -> timedelta:
         """Of the invocation; never negative."""
         return max(self._limits.deadline - self._clock.now(), timedelta(0))
+
+    @property
+    def deadline(self) -> datetime:
+        """When the invocation ends: nothing of it can act later."""
+        return self._limits.deadline
+
+    @property
+    def why(self) -> str:
+        """Why it is closed; empty while it is open."""
+        return self._stop[1] if self._stop else ""
 
     @property
     def time_left(self) -> timedelta:
@@ -119,9 +147,10 @@ class HeldClaim:
     def interrupted(self) -> None:
         """The job was interrupted by the run's timeout, which decides what comes of it.
 
-        Unless the job had heard before that the claim is lost, or that the run is cancelled.
+        Unless the job had heard before that the claim is lost, that the run is cancelled, or that a step's
+        outcome is unknown.
         """
-        if self.signalled in {None, Stop.INVOCATION_ENDS}:
+        if self.signalled in _OVERTAKEN_BY_TIMEOUT:
             self.signalled = Stop.TIMEOUT
 
     def check(self) -> None:
@@ -131,6 +160,8 @@ class HeldClaim:
             ClaimLost: the claim is gone or no longer trusted.
             OutOfTime: the run's timeout has passed, or the invocation is nearly over.
             Cancelled: an operator asked for it.
+            StepUncertainError: an at-most-once step was started, and nobody knows what came of it.
+            Asleep: the job asked for it.
         """
         if self._stop is None:
             found = self._found()
@@ -166,6 +197,15 @@ class HeldClaim:
         self._close(Stop.CLAIM_LOST, why)
         self.broken = self.broken or broken
 
+    def uncertain(self, why: str) -> None:
+        """Close it: nobody knows what came of an at-most-once step."""
+        self._close(Stop.UNCERTAIN, why)
+
+    def sleep(self, until: datetime) -> None:
+        """Close it: the run is to go on at an instant, and not before."""
+        self._close(Stop.ASLEEP, f"it sleeps until {until:%Y-%m-%d %H:%M:%S}Z")
+        self.sleeps_until = until
+
     @contextmanager
     def writing(self) -> Iterator[RunRecord]:
         """Alone with the run's record: no renewal in between."""
@@ -194,8 +234,7 @@ class HeldClaim:
         return run.claim_until >= run.slice_started_at + run.timeout - run.executed
 
     def _close(self, stop: Stop, why: str) -> None:
-        """The first reason stands, but a lost claim outranks all: nothing may be written any more."""
-        if self._stop is None or (stop is Stop.CLAIM_LOST and not self._is_lost()):
+        if self._stop is None or _RANKS.get(stop, 0) > _RANKS.get(self._stop[0], 0):
             self._stop = stop, why
 
     def _is_lost(self) -> bool:

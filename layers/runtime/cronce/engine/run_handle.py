@@ -11,129 +11,50 @@ service that it calls.
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cronce.core import steps
+from cronce.core import sleep, steps
 from cronce.core.errors import DuplicateStepError, StepError
+from cronce.engine.at_most_once import at_most_once
 from cronce.engine.checkpoints import Checkpoints
+from cronce.engine.each import in_turn, keyed
+from cronce.engine.run_facts import RunFacts
+from cronce.engine.run_log import RunLog
+from cronce.engine.step_function import KEY_PARAMETER, takes_key
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from cronce.core.durations import Duration
     from cronce.core.ports import Telemetry
-    from cronce.core.records import RunRecord
-    from cronce.core.run import Trigger
     from cronce.engine.held_claim import HeldClaim
     from cronce.engine.step_log import StepLog
 
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - an item
 
-KEY_PARAMETER = "idempotency_key"
-"""A step function that has a parameter of this name is given its key."""
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunLog:
-    """Writes log lines that carry the run's id.
-
-    Example:
-        run.log.info("menu built", dishes=12)
-    """
-
-    telemetry: Telemetry
-    run: str
-    attempt: int
-
-    def info(self, message: str, **fields: object) -> None:
-        """One line in the log.
-
-        Args:
-            message: what happened.
-            fields: what a person may want to search by.
-        """
-        self.telemetry.event("job.log", run=self.run, attempt=self.attempt, message=message, fields=fields)
-
-    def warning(self, message: str, **fields: object) -> None:
-        """One line that somebody should look at."""
-        self.telemetry.warn("job.log", run=self.run, attempt=self.attempt, message=message, fields=fields)
-
-
-class Run:
+class Run(RunFacts):
     """One run of a job, as its function sees it.
 
     Attributes:
         log: writes log lines that carry the run's id.
 
-    Every method raises a stop signal (`ClaimLost`, `OutOfTime`, `Cancelled`) once this worker must stop,
-    and the same one again at every later call. Let it pass: the run goes on from what is recorded.
+    Every method raises a stop signal (`ClaimLost`, `OutOfTime`, `Cancelled`, `Asleep`) once this worker must
+    stop, and the same one again at every later call. Let it pass: the run goes on from what is recorded.
     """
 
     def __init__(self, claim: HeldClaim, step_log: StepLog, telemetry: Telemetry, key_prefix: str) -> None:
-        self._claim = claim
+        super().__init__(claim)
         self._steps = step_log
         self._key_prefix = key_prefix
         self._names: set[str] = set()
         self._inside: str | None = None
         self.log = RunLog(telemetry=telemetry, run=self.id, attempt=self.attempt)
-
-    @property
-    def _record(self) -> RunRecord:
-        return self._claim.record
-
-    @property
-    def id(self) -> str:
-        """The run id, for example `daily-menu@2026-03-08T10:00:00Z`."""
-        return self._record.ref.id
-
-    @property
-    def job(self) -> str:
-        """The job's name."""
-        return self._record.ref.job
-
-    @property
-    def scheduled_at(self) -> datetime:
-        """The occurrence that the run stands for, aware UTC: the time to compute by, not the present."""
-        return self._record.ref.scheduled_at
-
-    @property
-    def scheduled_local(self) -> datetime:
-        """The occurrence as the clock of the job's zone showed it, with its offset."""
-        return datetime.fromisoformat(self._record.scheduled_local)
-
-    @property
-    def local_date(self) -> date:
-        """The date of `scheduled_local`."""
-        return self.scheduled_local.date()
-
-    @property
-    def attempt(self) -> int:
-        """1 for the first try, 2 for the one after the first failure."""
-        return self._record.attempt
-
-    @property
-    def trigger(self) -> Trigger:
-        """What it came from: the schedule, a backfill, or a person."""
-        return self._record.trigger
-
-    @property
-    def input(self) -> Any:
-        """What a manual trigger was given, read from JSON; None otherwise."""
-        return None if self._record.input is None else json.loads(self._record.input)
-
-    @property
-    def fencing_token(self) -> int:
-        """Strictly increasing per job. A condition on it in your own writes refuses a stale writer."""
-        return self._record.fencing_token
-
-    @property
-    def remaining(self) -> timedelta:
-        """What is left of this invocation. The run itself may go on in the next one."""
-        return self._claim.remaining
 
     def idempotency_key(self, step: str, key: str | None = None) -> str:
         """The key under which a step (or an item of an `each`) does its work, the same in every attempt.
@@ -171,14 +92,91 @@ class Run:
             finished = self._steps.finished(name)
             if finished is None:
                 self._claim.check()  # the look-up may have taken long
-                if _takes_key(fn, args, kwargs):
-                    kwargs = {**kwargs, KEY_PARAMETER: self.idempotency_key(name)}
-                text = steps.to_json(self.id, name, fn(*args, **kwargs))
+                text = steps.to_json(self.id, name, self._called(name, fn, args, kwargs))
                 self._steps.record(name, text)
             else:
                 text = finished.result
         result: T = json.loads(text)
         return result
+
+    def once(self, name: str, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        """Do a named piece of work at most once: for what must never be repeated, whatever happens.
+
+        If an earlier attempt finished it, its value is returned and `fn` is not called. If one started it and
+        nobody knows what came of it (the worker died, or `fn` raised anything but `NotDone`), it is not
+        called
+        again: the run ends FAILED(step_uncertain), and a person has to say whether it was done.
+
+        It costs two writes instead of one. Where the receiving service honours idempotency keys, `step` is
+        the better choice: it needs nobody.
+
+        Args:
+            name: unique within the run, without '#' and '/'.
+            fn: raises `NotDone` if it is certain that nothing has happened. If it has a parameter
+                `idempotency_key`, it is given the step's key.
+            args: for `fn`.
+            kwargs: for `fn`.
+
+        Returns:
+            The value as JSON carries it.
+
+        Raises:
+            NotDone: `fn` raised it; the step may be called again.
+            StepUncertainError: nobody knows whether it was done; every later call on the run raises it too.
+            DuplicateStepError: the run has a step of that name already.
+            StepError: the name is malformed, or this is inside another step.
+        """
+        with self._step(name, fn):
+            call = partial(self._called, name, fn, args, kwargs)
+            text = at_most_once(self._steps, self._claim, name, call)
+        result: T = json.loads(text)
+        return result
+
+    def sleep(self, name: str, delay: Duration) -> None:
+        """Let the run wait: no invocation runs, and none is paid for, meanwhile.
+
+        The first call records when the run goes on; no later attempt extends it. The run then goes on in
+        another invocation, from the first line of the job's function: what is finished is looked up. It is
+        woken within a minute after the time, spends no attempt, and keeps its slot. Sleep counts neither
+        towards `timeout` nor against the grace.
+
+        Args:
+            name: unique among the run's steps, without '#' and '/'.
+            delay: how long, from the first call on: a `timedelta` or text such as "90m".
+
+        Raises:
+            Asleep: the time has not come. Let it pass.
+            DuplicateStepError: the run has a step of that name already.
+            StepError: the name or delay is malformed, it ends more than 25 days after the run's creation, or
+                this is inside a step.
+        """
+        self._sleep(name, lambda: sleep.wake_up_after(self._record, name, delay, self._claim.now))
+
+    def sleep_until(self, name: str, instant: datetime) -> None:
+        """Let the run wait until an instant; see `sleep`. If it has passed, the run goes on at once.
+
+        Args:
+            name: unique among the run's steps, without '#' and '/'.
+            instant: aware. That of the first call is the one that counts.
+
+        Raises:
+            Asleep: the time has not come. Let it pass.
+            DuplicateStepError: the run has a step of that name already.
+            StepError: the name or instant is malformed, it lies more than 25 days after the run's creation,
+                or this is inside a step.
+        """
+        self._sleep(name, lambda: sleep.wake_up_at(self._record, name, instant))
+
+    def _sleep(self, name: str, wake_up: Callable[[], datetime]) -> None:
+        with self._step(name, wake_up):
+            until = self._steps.slept_until(name)
+            if until is None:
+                until = wake_up()
+                self._claim.check()  # the look-up may have taken long
+                self._steps.sleep(name, until)
+            if until > self._claim.now:
+                self._claim.sleep(until)
+                self._claim.check()
 
     def each(
         self,
@@ -218,33 +216,19 @@ class Run:
         steps.check_every(self.id, name, checkpoint_every)
         steps.check_items(self.id, name, items, key)
         with self._step(name, fn):
-            checkpoints = Checkpoints(self._steps, name, checkpoint_every)
-            with_key = _takes_key(fn, (None, *args), {})
-            results: list[T] = []
-            with checkpoints.flushed():
-                for item_key, item in self._keyed(name, items, key):
-                    if item_key not in checkpoints.values:
-                        self._claim.check()
-                        keyword = {KEY_PARAMETER: self.idempotency_key(name, item_key)} if with_key else {}
-                        value = fn(item, *args, **keyword)
-                        checkpoints.add(item_key, steps.to_json(self.id, f"{name}/{item_key}", value))
-                    results.append(checkpoints.values[item_key])
-            return results
+            with_key = takes_key(fn, (None, *args), {})
 
-    def _keyed(
-        self, name: str, items: Iterable[I], key: Callable[[I], object] | None
-    ) -> Iterator[tuple[str, I]]:
-        """The items with their keys, each key once."""
-        seen: set[str] = set()
-        for position, item in enumerate(items):
-            item_key = steps.item_key(self.id, name, key(item) if key else position)
-            if item_key in seen:
-                raise DuplicateStepError(
-                    f"run {self.id}: step {name!r}: two items have the key {item_key!r}; "
-                    "a key tells an item from all others"
-                )
-            seen.add(item_key)
-            yield item_key, item
+            def work(item_key: str, item: I) -> T:
+                keyword = {KEY_PARAMETER: self.idempotency_key(name, item_key)} if with_key else {}
+                return fn(item, *args, **keyword)
+
+            checkpoints = Checkpoints(self._steps, name, checkpoint_every)
+            return in_turn(self._claim, checkpoints, keyed(self.id, name, items, key), work)
+
+    def _called(self, name: str, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        if takes_key(fn, args, kwargs):
+            kwargs = {**kwargs, KEY_PARAMETER: self.idempotency_key(name)}
+        return fn(*args, **kwargs)
 
     @contextmanager
     def _step(self, name: str, fn: object) -> Iterator[None]:
@@ -268,16 +252,3 @@ class Run:
         finally:
             self._inside = None
         self._names.add(name)
-
-
-def _takes_key(fn: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a function has a parameter for the idempotency key that the call does not fill already."""
-    try:
-        signature = inspect.signature(fn)
-        parameter = signature.parameters.get(KEY_PARAMETER)
-        named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        if parameter is None or parameter.kind not in named:
-            return False
-        return KEY_PARAMETER not in signature.bind_partial(*args, **kwargs).arguments
-    except (TypeError, ValueError):
-        return False  # a builtin without a signature, or arguments that do not fit: the call itself says so

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cronce.core import attempts, moves
+from cronce.core import attempts, moves, sleep
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import PermanentError, RetryAfter, StepError, StoreError
@@ -83,6 +83,8 @@ class RunSlice:
         with self.claim.writing() as record:
             text = "" if raised is None else error_text(raised, record.input)
             after = self._after(record, raised)
+            if after.reason is Reason.STEP_UNCERTAIN:
+                text = self.claim.why
             kept = attempts.long_error(after, text)
             change = RunChange(before=record, after=after, guard=Guard.LIVE, attempt=kept)
             applied = self.ledger.move(change, RunPolicy.of(self.job))
@@ -118,6 +120,10 @@ class RunSlice:
                 return moves.timed_out(run, now, retention)
             case Stop.CANCELLED:
                 return moves.cancelled(run, now, retention)
+            case Stop.UNCERTAIN:
+                return moves.failed(run, Reason.STEP_UNCERTAIN, self.claim.why, now, retention)
+            case Stop.ASLEEP:
+                return sleep.fallen_asleep(run, self.claim.sleeps_until, now)
             case Stop.INVOCATION_ENDS if self.log.recorded:
                 return moves.next_slice(run, now)
             case Stop.INVOCATION_ENDS:

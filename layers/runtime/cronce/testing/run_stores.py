@@ -75,11 +75,13 @@ class MemoryRunStore:
                 return Applied.CONFLICT
             stored = self._table.matching(run_key(change.after.ref), RunRecord)
             if not self._guard_holds(change, stored):
-                return Applied.DONE if change.wrote(stored) else Applied.RUN_MOVED
+                return Applied.DONE if change.wrote(stored, self._step_of(change)) else Applied.RUN_MOVED
             if not self._slots_are_as_read(change):
                 return Applied.JOB_MOVED
             if change.woken and not self._is_seen(change.woken[0]):
                 return Applied.WOKEN_MOVED
+            if change.step and not self._is_same(change.step.before):
+                return Applied.STEP_MOVED
             self._write(change, stored)
             return Applied.DONE
 
@@ -142,6 +144,13 @@ class MemoryRunStore:
         stored = self._table.matching(run_key(judged.ref), RunRecord)
         return stored is not None and stored.rev == judged.rev
 
+    def _step_of(self, change: RunChange) -> StepRecord | None:
+        return self._table.matching(step_key(change.step.after), StepRecord) if change.step else None
+
+    def _is_same(self, read: StepRecord) -> bool:
+        stored = self._table.matching(step_key(read), StepRecord)
+        return stored is not None and stored.is_same(read)
+
     def _slots_are_as_read(self, change: RunChange) -> bool:
         if change.slots is None:
             return True
@@ -167,6 +176,8 @@ class MemoryRunStore:
             job = self._table.find(key, JobState)
             if job is not None:
                 self._table.put(key, replace(job, slots=change.slots.after))
+        if change.step:
+            self._table.put(step_key(change.step.after), change.step.after)
         if change.attempt:
             self._table.put(attempt_key(change.attempt), change.attempt)
 
@@ -186,13 +197,12 @@ class MemoryStepStore:
         self._table = table
 
     def load(self, ref: RunRef) -> list[StepRecord]:
-        """All steps and chunks of a run, in order of name and chunk, strong."""
+        """All steps and chunks of a run in order of their keys, strong."""
         with self._table.call("steps.load"):
-            steps = self._table.query(ref.id, "STEP#", StepRecord)
-        return sorted(steps, key=lambda step: (step.name, -1 if step.chunk is None else step.chunk))
+            return self._table.query(ref.id, "STEP#", StepRecord)
 
-    def record(self, claimed: RunRecord, step: StepRecord) -> bool:
-        """Put a step that does not exist yet, together with the LIVE check of its run."""
+    def record(self, claimed: RunRecord, step: StepRecord, before: StepRecord | None = None) -> bool:
+        """Put a step that does not exist or still is `before`, together with the LIVE check of its run."""
         size = len(step.result.encode()) + sum(len(key.encode()) for key in step.keys)
         if size > ITEM_LIMIT:
             raise StepResultTooLargeError(
@@ -200,8 +210,9 @@ class MemoryStepStore:
             )
         with self._table.call("steps.record"):
             stored = self._table.find(step_key(step), StepRecord)
-            if stored is not None:
-                return (stored.owner, stored.fencing_token) == (step.owner, step.fencing_token)
+            holds = stored is None if before is None else stored is not None and stored.is_same(before)
+            if not holds:
+                return stored is not None and stored.is_same(step)
             if not is_live(self._table.matching(run_key(claimed.ref), RunRecord), claimed):
                 return False
             self._table.put(step_key(step), step)

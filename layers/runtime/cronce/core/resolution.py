@@ -1,0 +1,134 @@
+"""What a person says of a step whose outcome is unknown, and what becomes of its run.
+
+A step that was started at most once and not finished is settled in one of two ways:
+
+* `done`: it was done. Its value is the one given; the run goes on behind it.
+* `redo`: it was surely not done. The run goes on with it.
+
+`redo` is refused while the invocation that started the step could still be at it. A worker may have fallen
+asleep within the call, a moment before its effect, and nothing stops it when it wakes: the store refuses its
+writes, not its effects. Lambda ends every invocation at its deadline, so after that (and `REDO_AFTER`) nobody
+acts any more.
+
+    A starts the step at 02:00, its invocation lasts until 02:15, and A stands still
+    B finds it started: FAILED(step_uncertain)
+    02:05 redo: refused      02:16 redo: the step is free; A is gone
+
+A run that has ended is brought back by the same write. It has one more attempt, however many it has had, and
+its whole `timeout` again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cronce.core.attempts import clipped
+from cronce.core.changes import Guard, RunChange, StepChange
+from cronce.core.errors import OperationRefusedError, StepError
+from cronce.core.moves import EXPIRY, to_dispatch
+from cronce.core.records import ERROR_LIMIT, RunRecord, StepRecord, StepStatus
+from cronce.core.run import RunStatus
+from cronce.core.steps import to_json
+
+REDO_AFTER = timedelta(minutes=1)
+"""After the end of the invocation: clocks of two hosts differ by seconds, and a packet may be under way."""
+FORGOTTEN_SOON = timedelta(days=1)
+"""A record that the store may delete so soon is not brought back: it could vanish under its worker."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What a person says.
+
+    Attributes:
+        done: JSON of the step's value if it was done; None: it was not, and is to be done again.
+        by: who says it.
+        why: how it is known.
+        at: when.
+    """
+
+    done: str | None
+    by: str
+    why: str
+    at: datetime
+
+
+def resolved(run: RunRecord, step: StepRecord | None, verdict: Verdict) -> RunChange:
+    """The change that a verdict makes.
+
+    Args:
+        run: as read.
+        step: its item as read; None: there is none.
+        verdict: what a person says.
+
+    Raises:
+        OperationRefusedError: there is nothing to say, or not yet.
+    """
+    if step is None or step.status is not StepStatus.STARTED:
+        found = "was never started" if step is None else f"is {step.status}"
+        raise OperationRefusedError(f"run {run.ref.id}: the step {found}: there is nothing to resolve")
+    if run.status is RunStatus.RUNNING:
+        raise OperationRefusedError(
+            f"run {run.ref.id} is RUNNING: its worker may be at step {step.name!r} now; wait for its end"
+        )
+    over = (step.until or step.at) + REDO_AFTER
+    if verdict.done is None and verdict.at < over:
+        raise OperationRefusedError(
+            f"run {run.ref.id}: step {step.name!r} may still be under way: its worker could wake up and do "
+            f"it until {over:%Y-%m-%d %H:%M:%S}Z; say redo after that"
+        )
+    settled = replace(
+        step,
+        status=StepStatus.NOT_DONE if verdict.done is None else StepStatus.DONE,
+        result="null" if verdict.done is None else _value(run, step.name, verdict.done),
+        until=None,
+        owner=f"operator {verdict.by}",
+        at=verdict.at,
+        why=clipped(verdict.why, ERROR_LIMIT),
+    )
+    return RunChange(
+        before=run,
+        after=brought_back(run, verdict.at) if run.status.is_final else replace(run, touched=True),
+        guard=Guard.SEEN,
+        step=StepChange(before=step, after=settled),
+    )
+
+
+def _value(run: RunRecord, step: str, text: str) -> str:
+    """The value as a worker would have recorded it."""
+    try:
+        return to_json(run.ref.id, step, json.loads(text))
+    except (ValueError, StepError) as error:
+        raise OperationRefusedError(
+            f"run {run.ref.id}: the value of step {step!r} is no JSON that can be kept: {error}"
+        ) from error
+
+
+def brought_back(run: RunRecord, now: datetime) -> RunRecord:
+    """FAILED, SKIPPED or CANCELLED -> PENDING, because a person says so. It is not expected by any time.
+
+    Raises:
+        OperationRefusedError: it has succeeded, is too old, or is about to be forgotten.
+    """
+    if run.status is RunStatus.SUCCEEDED:
+        raise OperationRefusedError(f"run {run.ref.id} has SUCCEEDED: there is nothing to go on with")
+    if run.forget_at is not None and run.forget_at <= now + FORGOTTEN_SOON:
+        raise OperationRefusedError(
+            f"run {run.ref.id}: its record is about to expire: it cannot be brought back"
+        )
+    if run.created_at + EXPIRY <= now:
+        raise OperationRefusedError(
+            f"run {run.ref.id} was made {EXPIRY.days} days ago or earlier: a run ends then, whatever it does"
+        )
+    return replace(
+        to_dispatch(run, now),
+        slice=0,
+        touched=True,
+        executed=timedelta(0),
+        ended_at=None,
+        forget_at=None,
+        notice=None,
+        expect_by=None,
+    )
