@@ -62,7 +62,7 @@ def outage(stack: Stack) -> None:
         declare("resumed", catch_up="all"),
         declare("paused"),
         declare("queue", catch_up="all"),
-        declare("long", schedule=Cron("*/5 5-8 * * *"), catch_up="all"),
+        declare("long", schedule=Cron("*/5 7-8 * * *"), catch_up="all"),
         declare("changed", schedule=Cron("30 5,6,7 * * *")),
         declare("gone"),
         declare("lost"),
@@ -139,7 +139,9 @@ def troubled(stack: Stack) -> None:
     """One of each: a failure, a gap, a hanging run, an unplanned job, an alert to close, one to remind of."""
     stack.ticking = stack.executing = False
     stack.store.place(makers.failed(makers.ref(0, job="stands")))
-    stack.minutes(60)
+    stack.minutes(2)
+    stack.clock.advance(56 * MINUTE)
+    stack.minutes(2)
     stack.notifier.notices.clear()
     now = stack.clock.now()
     stack.store.place(makers.failed(makers.ref(0)))

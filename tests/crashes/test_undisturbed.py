@@ -101,7 +101,7 @@ def test_after_an_outage_the_ledger_is_what_the_policies_say() -> None:
     assert ran["skip"] == ran["paused"] == ["05:00"]
     assert ran["queue"] == ["04:00", *ran["all"]]
     assert stack.job("queue").slots.queued == 4
-    assert len(ran["long"]) == 48
+    assert len(ran["long"]) == 24
     assert (ran["changed"], ran["one-off"]) == (["07:30"], ["08:00"])
     assert gaps == [
         "changed 05:30-06:30: 2 superseded",
