@@ -58,8 +58,8 @@ class MemoryDueIndex:
     def due(self, kind: DueKind, until: datetime | None, limit: int) -> list[DueEntry]:
         """Entries of a kind up to an instant, oldest first, as they were `index_lag` ago."""
         with self._table.call("index.due"):
-            entries = [entry for entry in self._table.entries() if entry.kind is kind]
-        entries = [entry for entry in entries if until is None or entry.due_at <= until]
+            found = self._table.entries(kind)
+            entries = [entry for entry in found if until is None or entry.due_at <= until]
         return sorted(entries, key=lambda entry: (entry.due_at, entry.pk, entry.sk))[:limit]
 
 

@@ -11,7 +11,8 @@ days later.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -35,6 +36,8 @@ TRANSACTION_LIMIT = 100
 
 Hook = Callable[[str, str], None]
 """Called with the port method (`runs.apply`) and `before` or `after`; raises to lose call or reply."""
+Watcher = Callable[[Key, Item | None, Item | None], None]
+"""Called with each write, within its transaction: key, item before, item after (None: there is none)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,10 +60,15 @@ class MemoryTable:
         self.clock = clock
         self.index_lag = index_lag
         self.hook: Hook | None = None
+        self.watcher: Watcher | None = None
         self.conflicts = 0
         self._lock = threading.RLock()
         self._rows: dict[Key, Row] = {}
-        self._places: dict[Key, list[tuple[datetime, DueEntry | None]]] = {}
+        self._partitions: dict[str, dict[Key, Row]] = {}
+        self._places: dict[Key, DueEntry] = {}
+        self._shown: dict[Key, DueEntry] = {}
+        self._kinds: dict[DueKind, dict[Key, DueEntry]] = {kind: {} for kind in DueKind}
+        self._on_its_way: deque[tuple[datetime, Key, DueEntry | None]] = deque()
         self._stream: list[RunRef] = []
 
     @contextmanager
@@ -117,14 +125,17 @@ class MemoryTable:
 
     def query(self, pk: str, prefix: str, kind: type[T]) -> list[T]:
         """Readable, unexpired items of a partition in order of their sort keys."""
-        found = sorted(
-            (key, row.item) for key, row in self._rows.items() if key[0] == pk and key[1].startswith(prefix)
-        )
-        return [item for _, item in found if isinstance(item, kind) and not self.has_expired(item)]
+        partition = self._partitions.get(pk, {})
+        found = [partition[key].item for key in sorted(key for key in partition if key[1].startswith(prefix))]
+        return [item for item in found if isinstance(item, kind) and not self.has_expired(item)]
 
     def items(self) -> dict[Key, Item]:
         """Everything, in order of the keys."""
         return {key: self._rows[key].item for key in sorted(self._rows)}
+
+    def partition(self, pk: str) -> list[Item]:
+        """Everything in a partition, in no order."""
+        return [row.item for row in self._partitions.get(pk, {}).values()]
 
     def exists(self, key: Key) -> bool:
         """Whether a condition `attribute_not_exists` would fail."""
@@ -138,25 +149,37 @@ class MemoryTable:
     def store(self, key: Key, row: Row) -> None:
         """Store an item with a place of its own."""
         before = self._rows.get(key)
-        self._rows[key] = row
+        self._rows[key] = self._partitions.setdefault(key[0], {})[key] = row
         self._move(key, row.entry)
         if (before is None or before.item != row.item) and _is_to_dispatch(row.item):
             self._stream.append(row.item.ref)
+        if self.watcher:
+            self.watcher(key, before.item if before else None, row.item)
 
     def delete(self, key: Key) -> None:
         """Remove an item, if it is there."""
-        if self._rows.pop(key, None) is not None:
+        gone = self._rows.pop(key, None)
+        if gone is not None:
+            del self._partitions[key[0]][key]
             self._move(key, None)
+            if self.watcher:
+                self.watcher(key, gone.item, None)
 
-    def entries(self) -> list[DueEntry]:
-        """The index as it was `index_lag` ago."""
+    def entries(self, kind: DueKind) -> Iterable[DueEntry]:
+        """A partition of the index as it was `index_lag` ago."""
         seen_until = self.clock.now() - self.index_lag
-        shown = []
-        for places in self._places.values():
-            old = [entry for at, entry in places if at <= seen_until]
-            if old and old[-1] is not None:
-                shown.append(old[-1])
-        return shown
+        while self._on_its_way and self._on_its_way[0][0] <= seen_until:
+            _, key, entry = self._on_its_way.popleft()
+            former = self._shown.pop(key, None)
+            if former is not None:
+                del self._kinds[former.kind][key]
+            if entry is not None:
+                self._shown[key] = self._kinds[entry.kind][key] = entry
+        return self._kinds[kind].values()
+
+    def places(self) -> Iterable[DueEntry]:
+        """The index as it will be when it has caught up."""
+        return self._places.values()
 
     def drain_stream(self) -> list[RunRef]:
         """What the stream has to tell the dispatcher since the last call."""
@@ -164,16 +187,14 @@ class MemoryTable:
         return drained
 
     def _move(self, key: Key, entry: DueEntry | None) -> None:
-        """Remember a new place; places that nobody can see any more are dropped."""
-        if entry is None and key not in self._places:
+        """Give an item its new place; whoever reads the index sees it when its time has come."""
+        if self._places.get(key) == entry:
             return
-        now = self.clock.now()
-        places = self._places.get(key, [])
-        visible = [number for number, (at, _) in enumerate(places) if at <= now - self.index_lag]
-        kept = places[visible[-1] :] if visible else places
-        self._places[key] = [*kept, (now, entry)]
-        if all(place is None for _, place in self._places[key]):
+        if entry is None:
             del self._places[key]
+        else:
+            self._places[key] = entry
+        self._on_its_way.append((self.clock.now(), key, entry))
 
 
 def _is_to_dispatch(item: Item) -> TypeGuard[RunRecord]:

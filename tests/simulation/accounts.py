@@ -1,0 +1,203 @@
+"""The ledger against the oracle: every time of every job stands in it exactly once.
+
+Asked at each write that moves a job's `planned_to`, about the stretch that it covers, and once more about
+everything at the end. Which schedule was in force for a stretch is read from the job's item; when it is due by
+that schedule, the oracle says.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from cronce.core.job import CatchUp
+from cronce.core.jobstate import Gap, GapReason, JobState
+from cronce.core.records import RunRecord, RunRef
+from cronce.core.run import Reason, RunStatus
+from cronce.testing import job_key, run_key
+from cronce.testing.keys import Item, Key
+from tests.simulation.oracle import Oracle
+from tests.simulation.scenario import MINUTE, Happening, JobPlan
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+PLANNED_WITHIN = 4 * MINUTE
+"""In quiet times a tick a minute plans everything; one of them may be lost."""
+FINISHED_WITHIN = timedelta(minutes=50)
+"""In quiet times: the last look of the sweep is 30 minutes after the one before, the queue's fallback is 10,
+a lost claim 2, and the processes of bad times live on for some minutes."""
+DEPLOYED_WITHIN = 3 * MINUTE
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A schedule in force."""
+
+    start: datetime
+    end: datetime
+    spec: tuple[tuple[str, str], ...]
+
+
+class Accounts:
+    """Compares the ledger with the oracle.
+
+    Args:
+        world: whose.
+
+    Attributes:
+        runs: how many scheduled times became runs.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._oracle = Oracle(world.scenario.start)
+        self._plans: dict[str, JobPlan] = {plan.name: plan for plan in world.scenario.jobs}
+        self._stretches: defaultdict[str, list[Stretch]] = defaultdict(list)
+        self._gaps: defaultdict[str, list[tuple[datetime, datetime, Gap]]] = defaultdict(list)
+        self._paused: set[str] = set()
+        self._cancelled: set[str] = set()
+        self.runs = 0
+
+    def transaction(self, changes: Sequence[tuple[Key, Item | None, Item | None]]) -> None:
+        """Judge what one call has written."""
+        moved: list[tuple[JobState | None, JobState]] = []
+        for _, before, after in changes:
+            if isinstance(after, Gap) and before is None:
+                insort(self._gaps[after.job], (after.first, after.last, after), key=lambda entry: entry[:2])
+            elif isinstance(after, JobState) and (before is None or isinstance(before, JobState)):
+                moved.append((before, after))
+            elif isinstance(after, RunRecord) and before is None:
+                self.runs += 1
+        for former, state in moved:
+            if former is not None and former.planned_to != state.planned_to:
+                self._covered(former, state)
+
+    def paused(self, job: str) -> None:
+        """An operator paused a job."""
+        self._paused.add(job)
+
+    def cancelled(self, job: str) -> None:
+        """An operator asked for the end of a job's runs."""
+        self._cancelled.add(job)
+
+    def _covered(self, before: JobState, after: JobState) -> None:
+        """All that was due in the stretch must be in the ledger by now."""
+        stretch = Stretch(before.planned_to, after.planned_to, tuple(sorted(before.schedule.items())))
+        self._stretches[before.name].append(stretch)
+        for at in self._oracle.between(before.schedule, stretch.start, stretch.end):
+            if not self._entries(before.name, at):
+                text = f"{at:%Y-%m-%d %H:%M} is nowhere, planned_to {stretch.start} -> {stretch.end}"
+                self._world.violated("every time stands in the ledger", text, before.name)
+                return
+
+    def _entries(self, job: str, at: datetime) -> int:
+        run = self._world.item(run_key(RunRef(job, at)))
+        return (run is not None) + self.gap_at(job, at)
+
+    def gap_at(self, job: str, at: datetime) -> bool:
+        """Whether a time lies in a gap."""
+        gaps = self._gaps[job]
+        place = bisect_right(gaps, at, key=lambda entry: entry[0])
+        return place > 0 and gaps[place - 1][1] >= at
+
+    # --- at the end ---------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """The history is over: everything must be accounted for, ended, and with reason."""
+        for name, plan in self._plans.items():
+            state = self._world.item(job_key(name))
+            if not isinstance(state, JobState):
+                self._missing_item(plan)
+                continue
+            self._everything_once(state)
+            self._planned_in_time(plan, state)
+        for job, runs in self._world.watch.unfinished.items():
+            for run in runs.values():
+                self._unfinished(job, run)
+        for item in self._world.store.table.items().values():
+            if isinstance(item, RunRecord) and item.status is RunStatus.SKIPPED:
+                self._reason(self._plans[item.ref.job], item.ref.scheduled_at, str(item.reason))
+            elif isinstance(item, RunRecord):
+                self._end(self._plans[item.ref.job], item)
+            elif isinstance(item, Gap):
+                self._reason(self._plans[item.job], item.first, item.reason.value)
+
+    def _missing_item(self, plan: JobPlan) -> None:
+        gone = any(
+            incident.what is Happening.GONE and incident.job == plan.name for incident in self._world.scenario.incidents
+        )
+        if not gone:
+            self._world.violated("every deployed job has its item", plan.name, plan.name)
+
+    def _everything_once(self, state: JobState) -> None:
+        """Each time once, and nothing that is no time of the schedule."""
+        job = state.name
+        due: Counter[datetime] = Counter()
+        for stretch in self._stretches[job]:
+            due.update(self._oracle.between(dict(stretch.spec), stretch.start, stretch.end))
+        ledger: Counter[datetime] = Counter()
+        for item in self._world.store.table.partition(f"JOB#{job}"):
+            if isinstance(item, RunRecord):
+                ledger[item.ref.scheduled_at] += 1
+        for first, last, gap in self._gaps[job]:
+            inside = [at for at in due if first <= at <= last]
+            if len(inside) != gap.count:
+                text = f"{first} - {last}: {gap.count} {gap.reason}, and {len(inside)} were due"
+                self._world.violated("a gap counts what was due", text, job)
+            ledger.update(inside)
+        for at in sorted(due.keys() | ledger.keys()):
+            if due[at] != ledger[at] and due[at] <= 1:
+                text = f"{at:%Y-%m-%d %H:%M}Z: due {due[at]} times, in the ledger {ledger[at]} times"
+                self._world.violated("every time stands in the ledger once", text, job)
+                return
+
+    def _planned_in_time(self, plan: JobPlan, state: JobState) -> None:
+        if state.removed_at is not None or state.paused is not None:
+            return
+        end = self._world.scenario.end - PLANNED_WITHIN
+        left = self._oracle.between(state.schedule, state.planned_to, end)
+        if left:
+            text = f"{left[0]:%Y-%m-%d %H:%M}Z is not planned at the end ({len(left)} times)"
+            self._world.violated("everything due is planned", text, plan.name)
+
+    def _unfinished(self, job: str, run: RunRecord) -> None:
+        if run.created_at < self._world.scenario.end - FINISHED_WITHIN:
+            text = f"{run.ref.id} of {run.created_at:%d %H:%M} is {run.status} {run.reason or ''} due {run.due_at}"
+            self._world.violated("nothing stays unfinished", text, job)
+
+    def _reason(self, plan: JobPlan, at: datetime, reason: str) -> None:
+        """A time that was not run: is that what some version of the job asked for?"""
+        policies = [definition.policies for definition in plan.definitions]
+        catch_up = {CatchUp(policy["catch_up"]) for policy in policies}
+        bounded = any(policy["max_lateness"] is not None for policy in policies) or CatchUp.ALL in catch_up
+        at_once = any(definition.schedule.spec()["kind"] == "at" for definition in plan.definitions)
+        incidents = {one.what for one in self._world.scenario.incidents if one.job == plan.name}
+        allowed = {
+            Reason.EXCLUDED: any(policy["exclude"] for policy in policies),
+            Reason.OVERLAP: any(policy["concurrency"] is not None for policy in policies),
+            Reason.LATE: bounded or at_once or CatchUp.SKIP in catch_up,
+            Reason.SUPERSEDED: CatchUp.LATEST in catch_up,
+            GapReason.CATCH_UP_LIMIT: CatchUp.ALL in catch_up,
+            GapReason.PAUSED: plan.name in self._paused,
+            GapReason.REMOVED: Happening.GONE in incidents,
+        }
+        if not allowed.get(reason, False):  # type: ignore[call-overload]  # both are texts
+            text = f"{at:%Y-%m-%d %H:%M}Z is {reason}"
+            self._world.violated("what is skipped is skipped by the job's policy", text, plan.name)
+
+    def _end(self, plan: JobPlan, run: RunRecord) -> None:
+        schedule = plan.definitions[0].schedule
+        days = [definition.policies["exclude"] for definition in plan.definitions]
+        local = schedule.local(run.ref.scheduled_at).date()
+        same = plan.definitions[0].schedule == plan.definitions[1].schedule
+        if same and all(local in excluded for excluded in days):
+            self._world.violated("an excluded date does not run", run.ref.id, plan.name)
+        if run.status is RunStatus.CANCELLED and plan.name not in self._cancelled:
+            self._world.violated("only an operator cancels", run.ref.id, plan.name)
+        if run.status is RunStatus.SUCCEEDED and run.ref.id not in self._world.outside.returned:
+            self._world.violated("SUCCEEDED means that the function returned", run.ref.id, plan.name)

@@ -1,0 +1,165 @@
+"""Alerts against causes: each trouble is told, nothing is told without one.
+
+It is the topic too: what was published is kept here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from cronce.core.alerting import is_settled, ref_of
+from cronce.core.alerts import SCHEDULER, TIMES_KEPT, Alert, NoticeText, Trouble, TroubledTime
+from cronce.core.errors import NotifyError
+from cronce.core.health import SILENT_AFTER
+from cronce.core.jobstate import Gap
+from cronce.core.lease import CLOCK_SKEW
+from cronce.core.records import RunRecord, RunRef
+from cronce.core.run import Notice, RunStatus
+from cronce.testing import LeaseItem, alert_key, run_key
+from cronce.testing.keys import LEASE, Item, Key
+from tests.simulation.scenario import MINUTE, Happening
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+TOLD_WITHIN = 5 * MINUTE
+"""In quiet times: a patrol a minute, one of which may be lost, and an index that is a little late."""
+A_PATROL = timedelta(seconds=60)
+"""What a patrol has read may be so old when it writes."""
+
+
+class Alarms:
+    """Judges alerts.
+
+    Args:
+        world: whose.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._listed: dict[tuple[str, datetime], datetime] = {}
+        self._counted: dict[str, int] = {}
+        self._published: defaultdict[str, list[str]] = defaultdict(list)
+        self._graces = {
+            plan.name: [definition.policies["grace"] for definition in plan.definitions]
+            for plan in world.scenario.jobs
+        }
+        self._failed: list[tuple[datetime, RunRef]] = []
+        self.notices = 0
+
+    def publish(self, notice: NoticeText) -> None:
+        """The topic takes a notice."""
+        if self._world.is_on(Happening.TOPIC_DOWN):
+            raise NotifyError("the topic does not answer")
+        self._published[notice.scope].append(notice.kind)
+        self.notices += 1
+        self._world.timeline.note("TOPIC", f"{notice.kind} {notice.scope}: {notice.subject}")
+
+    def transaction(self, changes: Sequence[tuple[Key, Item | None, Item | None]]) -> None:
+        """Judge what one call has written."""
+        for _, before, after in changes:
+            if isinstance(after, Alert):
+                self._alert(before if isinstance(before, Alert) else None, after)
+            elif isinstance(after, RunRecord) and after.status is RunStatus.FAILED and isinstance(before, RunRecord):
+                if before.status is not RunStatus.FAILED:
+                    self._failed.append((self._world.hub.now, after.ref))
+
+    def _alert(self, before: Alert | None, after: Alert) -> None:
+        known = {(time.job, time.scheduled_at, time.trouble) for time in before.times} if before else set()
+        for time in after.times:
+            if (time.job, time.scheduled_at, time.trouble) in known:
+                continue
+            self._listed.setdefault((time.job or after.scope, time.scheduled_at), self._world.hub.now)
+            problem = self._groundless(time)
+            if problem:
+                text = f"{after.scope}: {time.trouble} {time.scheduled_at:%d %H:%M}: {problem}"
+                self._world.violated("no alert without cause", text, time.job)
+        self._counted[after.scope] = max(self._counted.get(after.scope, 0), after.count)
+
+    def _groundless(self, time: TroubledTime) -> str | None:
+        """Why nothing is wrong with a time that an alert lists."""
+        world, now = self._world, self._world.hub.now
+        if time.trouble is Trouble.SILENT:
+            lease = world.item(LEASE)
+            since = lease.completed_at if isinstance(lease, LeaseItem) else None
+            late = since is None or now - time.scheduled_at > SILENT_AFTER - CLOCK_SKEW
+            return None if late else f"the last tick completed {since}"
+        run = world.item(run_key(RunRef(time.job, time.scheduled_at, time.suffix)))
+        if time.trouble is Trouble.MISSED:
+            if now < time.scheduled_at + min(self._graces[time.job]) - CLOCK_SKEW:
+                return "its grace is not over"
+            if isinstance(run, RunRecord) and run.status is RunStatus.SUCCEEDED and run.ended_at is not None:
+                return None if run.ended_at > now - A_PATROL - CLOCK_SKEW else f"it succeeded {run.ended_at}"
+            return None
+        if time.trouble is Trouble.FAILED:
+            is_failed = isinstance(run, RunRecord) and run.status is RunStatus.FAILED
+            return None if is_failed else "it has not failed"
+        if isinstance(run, RunRecord) and run.status is RunStatus.SKIPPED:
+            return None
+        return None if self._world.accounts.gap_at(time.job, time.scheduled_at) else "it was not skipped"
+
+    # --- at the end ---------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """The history is over: what had to be told was told, what is over is closed."""
+        world = self._world
+        late = world.scenario.end - TOLD_WITHIN
+        for item in world.store.table.items().values():
+            ended = item.ended_at if isinstance(item, RunRecord) else item.created_at if isinstance(item, Gap) else None
+            if isinstance(item, RunRecord | Gap) and item.notice is Notice.PENDING and ended and ended < late:
+                if not self._is_put_off(item):
+                    job = item.ref.job if isinstance(item, RunRecord) else item.job
+                    world.violated("every end that must be told is told", f"{job}: {ended}", job)
+        for ended_at, ref in self._failed:
+            full = self._counted.get(ref.job, 0) > TIMES_KEPT
+            if ended_at < late and (ref.job, ref.scheduled_at) not in self._listed and not full:
+                world.violated("every failure is listed", ref.id, ref.job)
+        for scope in [SCHEDULER, *self._graces]:
+            alert = world.item(alert_key(scope))
+            if isinstance(alert, Alert):
+                self._standing(alert, late)
+        self._missed(late)
+
+    def _is_put_off(self, item: RunRecord | Gap) -> bool:
+        """A skip for overlap about which nothing can be said yet."""
+        return isinstance(item, RunRecord) and item.due_at is not None and item.due_at > self._world.scenario.end - TOLD_WITHIN
+
+    def _standing(self, alert: Alert, late: datetime) -> None:
+        """Its notices are out, and it does not stand for nothing."""
+        world = self._world
+        owed = alert.notified_at is None and alert.due_at is not None and alert.due_at < late
+        if owed:
+            world.violated("what an alert owes is published", f"{alert.scope} since {alert.since}", alert.scope)
+        if not self._published[alert.scope] and alert.since < late:
+            world.violated("an alert that opened is told", f"{alert.scope} since {alert.since}", alert.scope)
+        if not alert.is_open:
+            return
+        if alert.scope == SCHEDULER:
+            world.violated("the scheduler's alert closes", f"since {alert.since}")
+            return
+        runs = [item for item in world.store.table.partition(f"JOB#{alert.scope}") if isinstance(item, RunRecord)]
+        settled = [run for run in runs if run.ended_at is None or run.ended_at < late]
+        refs = {ref_of(time, alert.scope) for time in alert.times}
+        listed = {run.ref: run for run in settled if run.ref in refs}
+        known = all(ref in listed or not any(run.ref == ref for run in runs) for ref in refs)
+        if known and is_settled(alert, listed, settled):
+            world.violated("an alert closes", f"{alert.scope} since {alert.since}", alert.scope)
+
+    def _missed(self, late: datetime) -> None:
+        """Whatever is late by now is part of an open alert."""
+        world = self._world
+        calm = world.scenario.trouble_ends + 10 * MINUTE
+        for job, runs in world.watch.unfinished.items():
+            alert = world.item(alert_key(job))
+            times = {time.scheduled_at for time in alert.times} if isinstance(alert, Alert) and alert.is_open else set()
+            for run in runs.values():
+                due = run.expect_by and max(run.expect_by, calm + max(self._graces[job]))
+                full = isinstance(alert, Alert) and alert.count > TIMES_KEPT
+                if due and due < late and run.ref.scheduled_at not in times and not full:
+                    text = f"{run.ref.id} was expected by {run.expect_by}"
+                    world.violated("what is late is told", text, job)
+
+

@@ -1,0 +1,181 @@
+"""Draws a scenario from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from cronce.core.retry import Retry
+from cronce.core.schedule import At, Cron, Every, Schedule
+from tests.simulation.chance import Chance
+from tests.simulation.faults import WEIGHTS, Fault, Weather
+from tests.simulation.scenario import (
+    DAY,
+    MINUTE,
+    Definition,
+    Happening,
+    Incident,
+    JobPlan,
+    Part,
+    Piece,
+    Scenario,
+)
+
+STARTS = tuple(
+    datetime.fromisoformat(text)
+    for text in ("2026-01-05T00:00Z", "2026-03-07T00:00Z", "2026-03-28T00:00Z", "2026-10-03T00:00Z", "2026-10-31T00:00Z")
+)
+"""Mondays and the days before clocks change: New York, Berlin, Lord Howe, New York again."""
+CALM = timedelta(minutes=75)
+"""How long nothing goes wrong at the end: longer than anything may stay unfinished, see `bounds`."""
+DENSE = (("* * * * *", 1440.0), ("*/5 * * * *", 288.0), ("*/15 6-20 * * *", 60.0), ("*/20 * * * *", 72.0))
+SPARSE = (
+    ("0 * * * *", 24.0),
+    ("30 1 * * *", 1.0),
+    ("30 2 * * *", 1.0),
+    ("0 6 * * *", 1.0),
+    ("15 2,14 * * *", 2.0),
+    ("0 9 * * 1-5", 0.7),
+    ("0 4 * * SUN", 0.15),
+    ("0 0 1 * *", 0.04),
+    ("0 */6 * * *", 4.0),
+    ("45 1-3 * * *", 3.0),
+)
+ZONES = ("UTC", "UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe")
+_LASTS = {
+    Happening.STORE_DOWN: (30, 900),
+    Happening.INDEX_LATE: (60, 3600),
+    Happening.STORM: (60, 7200),
+    Happening.SCHEDULER_DOWN: (60, 6 * 3600),
+    Happening.CANCEL: (60, 60),
+    Happening.ITEM_GONE: (60, 60),
+    Happening.BROKEN: (60, 4 * 3600),
+}
+_OF_A_JOB = {
+    Happening.BROKEN,
+    Happening.GONE,
+    Happening.CHANGED,
+    Happening.PAUSED,
+    Happening.CANCEL,
+    Happening.ITEM_GONE,
+}
+
+
+def drawn(seed: int) -> Scenario:
+    """The scenario of a seed."""
+    chance = Chance(seed)
+    start = chance.one_of("start", STARTS)
+    days = chance.one_of("days", (0.25, 0.25, 0.5, 0.5, 1, 1, 2, 3, 7, 14, 30, 60))
+    trouble_ends = start + days * DAY
+    jobs = tuple(_job(chance, number, start, days) for number in range(chance.number("jobs", 1, 5)))
+    kinds = tuple(kind for kind in WEIGHTS if chance.happens(f"kind {kind}", 0.7))
+    turns = chance.one_of("turns", (0.0, 0.05, 0.3))
+    bad = chance.one_of("bad", (0.01, 0.03, 0.08))
+    return Scenario(
+        seed=seed,
+        start=start,
+        trouble_ends=trouble_ends,
+        end=trouble_ends + CALM,
+        jobs=jobs,
+        incidents=_incidents(chance, start, trouble_ends, [job.name for job in jobs]),
+        weather=Weather(fault=chance.one_of("fair", (0.0, 0.001, 0.005)), kinds=kinds, turns=turns),
+        storm=Weather(fault=bad, kinds=kinds or tuple(Fault), turns=max(turns, 0.3)),
+        mapping_lag=chance.one_of("lag", (0.2, 0.5, 3.0, 20.0)),
+    )
+
+
+def _job(chance: Chance, number: int, start: datetime, days: float) -> JobPlan:
+    what = f"job {number}"
+    schedule, a_day = _schedule(chance, what, start, days)
+    other, other_a_day = _schedule(chance, f"{what} changed", start, days)
+    policies = _policies(chance, what, start)
+    more = chance.happens(f"{what} other policies", 0.3)
+    return JobPlan(
+        name=f"job-{number}",
+        definitions=(
+            Definition(schedule=schedule, policies=policies),
+            Definition(
+                schedule=other, policies=_policies(chance, f"{what} changed", start) if more else policies
+            ),
+        ),
+        pieces=_pieces(chance, what),
+        trouble=chance.one_of(f"{what} trouble", (0.0, 0.0, 0.05, 0.3)),
+        a_day=max(a_day, other_a_day),
+    )
+
+
+def _schedule(chance: Chance, what: str, start: datetime, days: float) -> tuple[Schedule, float]:
+    kind = chance.number(f"{what} kind", 0, 9)
+    if kind == 0:
+        at = start + chance.number(f"{what} at", 1, int(days * 1440)) * MINUTE
+        return At(at), 1 / max(days, 1)
+    dense = days <= 1 and chance.happens(f"{what} dense", 0.5)
+    if kind == 1:
+        minutes = chance.one_of(f"{what} every", (7, 25, 90) if dense else (90, 250, 2880))
+        return Every(timedelta(minutes=minutes), anchor=datetime(2026, 1, 1, tzinfo=UTC)), 1440 / minutes
+    expression, a_day = chance.one_of(f"{what} cron", DENSE if dense else SPARSE)
+    cron = Cron(
+        expression,
+        tz=chance.one_of(f"{what} zone", ZONES),
+        dst_gap=chance.one_of(f"{what} gap", ("next_valid", "skip")),
+        dst_repeat=chance.one_of(f"{what} repeat", ("first", "last", "both")),
+    )
+    return cron, a_day
+
+
+def _policies(chance: Chance, what: str, start: datetime) -> dict[str, Any]:
+    concurrency = chance.one_of(f"{what} concurrency", (1, 1, 1, 2, 3, None))
+    excluded = chance.happens(f"{what} exclude", 0.15)
+    days = {date(start.year, start.month, start.day) + n * DAY for n in (0, 2)}
+    return {
+        "grace": timedelta(minutes=chance.one_of(f"{what} grace", (1, 2, 5, 15))),
+        "timeout": timedelta(seconds=chance.one_of(f"{what} timeout", (20, 90, 300, 900))),
+        "retry": Retry(
+            attempts=chance.number(f"{what} attempts", 1, 4),
+            base=timedelta(seconds=chance.one_of(f"{what} base", (1, 30))),
+            cap=timedelta(seconds=chance.one_of(f"{what} cap", (30, 300))),
+        ),
+        "concurrency": concurrency,
+        "overlap": chance.one_of(f"{what} overlap", ("skip", "queue")),
+        "catch_up": chance.one_of(f"{what} catch up", ("latest", "latest", "all", "skip")),
+        "max_lateness": chance.one_of(f"{what} lateness", (None, None, timedelta(minutes=4), timedelta(hours=2))),
+        "catch_up_cap": chance.one_of(f"{what} cap of runs", (2, 8, 20)),
+        "exclude": frozenset(days) if excluded else (),
+    }
+
+
+def _pieces(chance: Chance, what: str) -> tuple[Piece, ...]:
+    pieces = []
+    for number in range(chance.number(f"{what} pieces", 1, 3)):
+        part = chance.one_of(f"{what} piece {number}", tuple(Part))
+        seconds = chance.one_of(f"{what} seconds {number}", (0.0, 0.0, 0.2, 2.0, 25.0, 70.0, 200.0))
+        items = chance.number(f"{what} items {number}", 1, 12) if part is Part.EACH else 0
+        pieces.append(
+            Piece(
+                part=part,
+                name=f"{part}-{number}",
+                seconds=seconds / items if items else seconds,
+                items=items,
+                every=chance.one_of(f"{what} checkpoint {number}", (1, 3)),
+            )
+        )
+    return tuple(pieces)
+
+
+def _incidents(chance: Chance, start: datetime, end: datetime, jobs: list[str]) -> tuple[Incident, ...]:
+    days = (end - start) / DAY
+    incidents = []
+    for number in range(min(chance.number("incidents", 0, 2 + int(2 * days)), 40)):
+        what = chance.one_of(f"incident {number}", tuple(Happening))
+        at = start + chance.fraction(f"incident {number} at") * (end - start)
+        low, high = _LASTS.get(what, (60, 8 * 3600))
+        lasts = chance.span(f"incident {number} lasts", low, high)
+        if what in (Happening.GONE, Happening.PAUSED) and chance.happens(f"incident {number} long", 0.2):
+            lasts = timedelta(hours=chance.number(f"incident {number} hours", 20, 40))
+        at = at.replace(microsecond=0)
+        incident = Incident(what=what, start=at, lasts=min(lasts, end - at))
+        if what in _OF_A_JOB:
+            incident = replace(incident, job=chance.one_of(f"incident {number} job", jobs))
+        incidents.append(incident)
+    return tuple(sorted(incidents, key=lambda one: (one.start, one.what, one.job)))

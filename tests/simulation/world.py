@@ -1,0 +1,340 @@
+"""The virtual world: one stack, everything that runs in it, and what happens to it.
+
+Played by virtual time from `Scenario.start` to `Scenario.end`, or to the first violation of an invariant.
+Minutes in which nothing is due are skipped: a tick would change the lease alone, which is done for it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from cronce.core.errors import StoreError
+from cronce.core.jobstate import JobState, Pause
+
+from cronce.core.run import DueKind
+from cronce.engine.scheduler import TickEnd, TickReport
+from cronce.engine.watchdog import PatrolReport
+from cronce.testing import LeaseItem, MemoryStore, job_key
+from cronce.testing.keys import LEASE, Item, Key
+from tests.simulation.accounts import Accounts
+from tests.simulation.alarms import Alarms
+from tests.simulation.chance import Chance
+from tests.simulation.faults import Faults, Weather
+from tests.simulation.functions import Functions
+from tests.simulation.hub import Hub
+from tests.simulation.invocations import Queue
+from tests.simulation.process import Process
+from tests.simulation.scenario import MINUTE, SECOND, Happening, Incident, Scenario
+from tests.simulation.script import Outside
+from tests.simulation.stream import Stream
+from tests.simulation.timeline import Timeline
+from tests.simulation.watch import Change, Watch
+
+LONGEST_SKIP = timedelta(hours=6)
+"""At least so often a minute is played although nothing is due."""
+HEALTHY = timedelta(minutes=2)
+_QUIET_KINDS = {DueKind.JOB, DueKind.ALERT}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Violation(Exception):
+    """An invariant does not hold.
+
+    Attributes:
+        invariant: which.
+        text: what was seen.
+        job: whose it is, if it is one job's.
+        at: when.
+    """
+
+    invariant: str
+    text: str
+    job: str
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S}Z: {self.invariant}: {self.text}"
+
+
+class _TrueTime:
+    """The store's clock, which is right."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def now(self) -> datetime:
+        return self._hub.now
+
+    def monotonic(self) -> float:
+        return (self._hub.now - self._hub.start).total_seconds()
+
+    def pause(self, seconds: float) -> None:
+        raise AssertionError("the store does not wait")
+
+
+class World:
+    """One history.
+
+    Args:
+        scenario: what it is made of.
+        trace: whether a timeline is kept.
+    """
+
+    def __init__(self, scenario: Scenario, *, trace: bool = False) -> None:
+        self.scenario = scenario
+        self.chance = Chance(scenario.seed)
+        self.hub = Hub(scenario.start)
+        self.timeline = Timeline(self.hub, wanted=trace)
+        self.store = MemoryStore(_TrueTime(self.hub))
+        self.store.table.watcher = self._wrote
+        self.faults = Faults(self)
+        self.weather: Weather = scenario.weather
+        self.violation: Violation | None = None
+        self.current: Process | None = None
+        self.alive: set[Process] = set()
+        self.counts: Counter[str] = Counter()
+        self.waits_since: dict[str, datetime] = {}
+        self._changes: list[Change] = []
+        self._wrote_at = self._ticked_at = self._looked_at = scenario.start
+        self._on: Counter[tuple[Happening, str]] = Counter()
+        self._deleted: set[str] = set()
+        self.watch = Watch(self)
+        self.accounts = Accounts(self)
+        self.alarms = Alarms(self)
+        self.outside = Outside(self)
+        self.queue = Queue(self)
+        self.stream = Stream(self)
+        self.functions = Functions(self)
+
+    # --- play ---------------------------------------------------------------------------------------------
+
+    def play(self) -> Violation | None:
+        """The whole history; returns the first violation, if there is one."""
+        state = random.getstate()
+        random.seed(self.scenario.seed)
+        try:
+            with self.functions.seams():
+                for incident in self.scenario.incidents:
+                    self.hub.at(incident.start, partial(self._begin, incident))
+                self.hub.at(self.scenario.trouble_ends, self._calm_down)
+                self.hub.at(self.scenario.start, self._minute)
+                self.hub.run_until(self.scenario.end)
+                if self.violation is None:
+                    self.accounts.settle()
+                    self.alarms.settle()
+                self._bury()
+        finally:
+            random.setstate(state)
+        return self.violation
+
+    def violated(self, invariant: str, text: str, job: str = "") -> None:
+        """An invariant does not hold: the history ends here.
+
+        Raises:
+            Killed: if a process is at work.
+        """
+        if self.violation is None:
+            self.violation = Violation(invariant=invariant, text=text, job=job, at=self.hub.now)
+            self.timeline.note("VIOLATED", f"{invariant}: {text}")
+        self.hub.stopped = True
+
+    def _bury(self) -> None:
+        """End every coroutine, so that none is left to the garbage collector."""
+        self.hub.stopped = True
+        for process in sorted(self.alive, key=lambda one: one.name):
+            process.bury()
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether trouble is over."""
+        return self.hub.now >= self.scenario.trouble_ends
+
+    @property
+    def process(self) -> Process:
+        """The process whose turn it is."""
+        assert self.current is not None, "no process is at work"
+        return self.current
+
+    def process_ended(self, process: Process, result: object) -> None:
+        """A process has come to its end, one way or the other."""
+        self.alive.discard(process)
+        if isinstance(result, PatrolReport) and result.complete and result.in_time:
+            self._looked_at = max(self._looked_at, process.began)
+        if isinstance(result, TickReport) and result.end is TickEnd.COMPLETED:
+            self._ticked_at = max(self._ticked_at, process.began)
+        if process.ends_told:
+            self.hub.at(self.hub.now, partial(process.ends_told, result))
+
+    # --- the store ----------------------------------------------------------------------------------------
+
+    def item(self, key: Key) -> Item | None:
+        """What is stored."""
+        row = self.store.table.row(key)
+        return row.item if row else None
+
+    def execute(self, process: Process | None, name: str, proceed: Callable[[], Any]) -> Any:
+        """A call reaches its other side, at this instant."""
+        prefix = name.partition(".")[0]
+        of_store = prefix not in {"invoker", "notifier"}
+        if of_store and process is not None and self.is_on(Happening.STORE_DOWN):
+            raise StoreError(f"{name}: the store is down")
+        self.counts["calls"] += 1
+        result = proceed()
+        if process is not None and of_store:
+            process.seen_skew = -process.skew
+        if self._changes:
+            self._written(process, name)
+        if name == "runs.apply" and process is not None:
+            process.refusals = 0 if result == "done" else process.refusals + 1
+        return result
+
+    def edit(self, name: str, *items: Item) -> None:
+        """Somebody's hand, or an operator's command."""
+        self.execute(None, name, partial(self.store.place, *items))
+
+    def _wrote(self, key: Key, before: Item | None, after: Item | None) -> None:
+        self._changes.append((key, before, after))
+
+    def _written(self, process: Process | None, name: str) -> None:
+        changes, self._changes = self._changes, []
+        if any(key != LEASE for key, _, _ in changes):
+            self._wrote_at = self.hub.now
+        self.timeline.write(process.name if process else "operator", name, changes)
+        self.watch.transaction(process, name, changes)
+        self.accounts.transaction(changes)
+        self.alarms.transaction(changes)
+        self.stream.put(self.store.table.drain_stream())
+
+    # --- incidents ----------------------------------------------------------------------------------------
+
+    def is_on(self, what: Happening, job: str = "") -> bool:
+        """Whether something is happening now."""
+        return self._on[what, job] > 0
+
+    def item_was_deleted(self, job: str) -> bool:
+        """Whether somebody deleted the job's item: its slots and queue are forgotten then."""
+        return job in self._deleted
+
+    def code_is_missing(self, job: str) -> bool:
+        """Whether some process does not have the job's code now."""
+        return any(self.is_on(what, job) for what in (Happening.GONE, Happening.BROKEN))
+
+    def _begin(self, incident: Incident) -> None:
+        self.timeline.note("WORLD", f"{incident}")
+        self.faults.injected[incident.what] += 1
+        match incident.what:
+            case Happening.CANCEL:
+                self._cancel(incident.job)
+            case Happening.ITEM_GONE:
+                self._deleted.add(incident.job)
+                self.execute(None, "hand.remove", partial(self.store.remove, job_key(incident.job)))
+            case _:
+                self._on[incident.what, incident.job] += 1
+                self._apply(incident, begins=True)
+                self.hub.at(incident.end, partial(self._finish, incident))
+
+    def _finish(self, incident: Incident) -> None:
+        self._on[incident.what, incident.job] -= 1
+        self.timeline.note("WORLD", f"over: {incident.what} {incident.job}")
+        self._apply(incident, begins=False)
+
+    def _apply(self, incident: Incident, *, begins: bool) -> None:
+        match incident.what:
+            case Happening.STORM:
+                self._set_weather()
+            case Happening.INDEX_LATE:
+                late = self.chance.span(f"{incident}/late", 2, 150)
+                self.store.table.index_lag = late if self.is_on(Happening.INDEX_LATE) else SECOND
+            case Happening.PAUSED if begins:
+                self._pause(incident.job)
+            case Happening.PAUSED if not self.is_on(Happening.PAUSED, incident.job):
+                self._resume(incident.job)
+            case Happening.MAPPING_OFF:
+                self.stream.wake()
+
+    def _set_weather(self) -> None:
+        fair = self.scenario.storm if self.is_on(Happening.STORM) else self.scenario.weather
+        self.weather = replace(fair, fault=0.0) if self.is_calm else fair
+
+    def _calm_down(self) -> None:
+        self._set_weather()
+        self.timeline.note("WORLD", "trouble is over")
+
+    def _pause(self, job: str) -> None:
+        state = self.item(job_key(job))
+        if isinstance(state, JobState) and state.paused is None:
+            paused = Pause(at=self.hub.now, by="ada", why="stock-taking")
+            self.accounts.paused(job)
+            self.edit("pause", replace(state, paused=paused, due_at=None, expect_by=None))
+
+    def _resume(self, job: str) -> None:
+        state, now = self.item(job_key(job)), self.hub.now
+        if isinstance(state, JobState) and state.paused is not None:
+            gone = state.removed_at is not None
+            back = replace(
+                state,
+                paused=None,
+                resumed_at=now,
+                due_at=None if gone else now,
+                expect_by=None if gone else now + state.grace,
+            )
+            self.edit("resume", back)
+
+    def _cancel(self, job: str) -> None:
+        self.accounts.cancelled(job)
+        for run in list(self.watch.unfinished[job].values()):
+            self.edit("cancel", replace(run, cancel_requested=True, rev=run.rev + 1))
+
+    # --- minutes ------------------------------------------------------------------------------------------
+
+    def _minute(self) -> None:
+        """What the rules deliver in this minute, then the next one in which anything is due."""
+        self.counts["minutes"] += 1
+        self.functions.minute()
+        following = self.hub.now + MINUTE
+        self.hub.at(following, self._next)
+
+    def _next(self) -> None:
+        """Play this minute, or skip to the one in which something is due."""
+        until = self._quiet_until()
+        if until is None or until <= self.hub.now + MINUTE:
+            self._minute()
+            return
+        self.hub.at(until, self._minute)
+        lease = self.item(LEASE)
+        assert isinstance(lease, LeaseItem)
+        kept = until - MINUTE + 3 * SECOND
+        beat = replace(lease, completed_at=kept, fencing_token=lease.fencing_token + 1)
+        self.hub.at(kept, partial(self.edit, "quiet", beat))
+
+    def _quiet_until(self) -> datetime | None:
+        """The minute up to which nothing is due; None: something is going on."""
+        lease, now = self.item(LEASE), self.hub.now
+        sound = (
+            isinstance(lease, LeaseItem)
+            and lease.owner is None
+            and lease.completed_at is not None
+            and lease.completed_at >= now - HEALTHY
+            and not (lease.fingerprint or "incomplete").startswith("incomplete")
+        )
+        loud = (Happening.ALTERNATE, Happening.STORM, Happening.INDEX_LATE, Happening.STORE_DOWN)
+        seen = min(self._ticked_at, self._looked_at) > self._wrote_at + self.store.table.index_lag
+        if not sound or not seen or self.alive or self.stream.is_busy or any(map(self.is_on, loud)):
+            return None
+        soonest = min(now + LONGEST_SKIP, self.scenario.end)
+        for entry in self.store.table.places():
+            if entry.kind not in _QUIET_KINDS:
+                return None
+            if entry.kind is DueKind.JOB or entry.due_at > self._looked_at:
+                soonest = min(soonest, entry.due_at)
+        if self.hub.next_at is not None:
+            soonest = min(soonest, self.hub.next_at)
+        return soonest.replace(second=0, microsecond=0)
+
+
