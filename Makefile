@@ -29,6 +29,8 @@ endif
 
 ENV ?= dev
 ARGS ?=
+SECONDS ?= 120
+PROCESSES ?= 1
 
 BIN := .venv/bin
 SAM := .venv-sam/bin/sam
@@ -62,6 +64,12 @@ test: check ## make the environments, check everything, run all tests
 .PHONY: test-slow
 test-slow: check ## the same with thousands of cases more
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m '' $(ARGS)
+
+# One seed is one history: SEED=7 plays it, shrinks it if it fails, and prints its timeline.
+.PHONY: simulate
+simulate: .venv/ready ## play random histories with faults in a virtual world (SECONDS=120, SEEDS=1000, SEED=7)
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED), --processes $(PROCESSES) \
+		$(if $(FIRST),--first $(FIRST)) $(if $(SEEDS),--seeds $(SEEDS),--seconds $(SECONDS)))
 
 .PHONY: coverage
 coverage: .venv/ready .make/translated.json ## the tests with branch coverage

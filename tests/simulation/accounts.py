@@ -1,8 +1,8 @@
 """The ledger against the oracle: every time of every job stands in it exactly once.
 
 Asked at each write that moves a job's `planned_to`, about the stretch that it covers, and once more about
-everything at the end. Which schedule was in force for a stretch is read from the job's item; when it is due by
-that schedule, the oracle says.
+everything at the end. Which schedule was in force for a stretch is read from the job's item; when it is due
+by that schedule, the oracle says.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ class Accounts:
 
     def _missing_item(self, plan: JobPlan) -> None:
         gone = any(
-            incident.what is Happening.GONE and incident.job == plan.name for incident in self._world.scenario.incidents
+            incident.what is Happening.GONE and incident.job == plan.name
+            for incident in self._world.scenario.incidents
         )
         if not gone:
             self._world.violated("every deployed job has its item", plan.name, plan.name)
@@ -167,7 +168,8 @@ class Accounts:
 
     def _unfinished(self, job: str, run: RunRecord) -> None:
         if run.created_at < self._world.scenario.end - FINISHED_WITHIN:
-            text = f"{run.ref.id} of {run.created_at:%d %H:%M} is {run.status} {run.reason or ''} due {run.due_at}"
+            state = f"{run.status} {run.reason or ''} due {run.due_at}"
+            text = f"{run.ref.id} of {run.created_at:%d %H:%M} is {state}"
             self._world.violated("nothing stays unfinished", text, job)
 
     def _reason(self, plan: JobPlan, at: datetime, reason: str) -> None:

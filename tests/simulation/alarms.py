@@ -63,9 +63,12 @@ class Alarms:
         for _, before, after in changes:
             if isinstance(after, Alert):
                 self._alert(before if isinstance(before, Alert) else None, after)
-            elif isinstance(after, RunRecord) and after.status is RunStatus.FAILED and isinstance(before, RunRecord):
-                if before.status is not RunStatus.FAILED:
-                    self._failed.append((self._world.hub.now, after.ref))
+            elif isinstance(after, RunRecord) and isinstance(before, RunRecord):
+                self._ended(before, after)
+
+    def _ended(self, before: RunRecord, after: RunRecord) -> None:
+        if after.status is RunStatus.FAILED and not before.status.is_final:
+            self._failed.append((self._world.hub.now, after.ref))
 
     def _alert(self, before: Alert | None, after: Alert) -> None:
         known = {(time.job, time.scheduled_at, time.trouble) for time in before.times} if before else set()
@@ -108,11 +111,12 @@ class Alarms:
         world = self._world
         late = world.scenario.end - TOLD_WITHIN
         for item in world.store.table.items().values():
-            ended = item.ended_at if isinstance(item, RunRecord) else item.created_at if isinstance(item, Gap) else None
-            if isinstance(item, RunRecord | Gap) and item.notice is Notice.PENDING and ended and ended < late:
+            if isinstance(item, RunRecord) and self._waits(item.notice, item.ended_at, late):
                 if not self._is_put_off(item):
-                    job = item.ref.job if isinstance(item, RunRecord) else item.job
-                    world.violated("every end that must be told is told", f"{job}: {ended}", job)
+                    world.violated("every end that must be told is told", item.ref.id, item.ref.job)
+            elif isinstance(item, Gap) and self._waits(item.notice, item.created_at, late):
+                text = f"{item.job}: gap from {item.first}"
+                world.violated("every end that must be told is told", text, item.job)
         for ended_at, ref in self._failed:
             full = self._counted.get(ref.job, 0) > TIMES_KEPT
             if ended_at < late and (ref.job, ref.scheduled_at) not in self._listed and not full:
@@ -123,16 +127,22 @@ class Alarms:
                 self._standing(alert, late)
         self._missed(late)
 
-    def _is_put_off(self, item: RunRecord | Gap) -> bool:
+    def _waits(self, notice: Notice | None, since: datetime | None, late: datetime) -> bool:
+        """Whether it is still to be told, although there was time."""
+        return notice is Notice.PENDING and since is not None and since < late
+
+    def _is_put_off(self, run: RunRecord) -> bool:
         """A skip for overlap about which nothing can be said yet."""
-        return isinstance(item, RunRecord) and item.due_at is not None and item.due_at > self._world.scenario.end - TOLD_WITHIN
+        return run.due_at is not None and run.due_at > self._world.scenario.end - TOLD_WITHIN
 
     def _standing(self, alert: Alert, late: datetime) -> None:
         """Its notices are out, and it does not stand for nothing."""
         world = self._world
         owed = alert.notified_at is None and alert.due_at is not None and alert.due_at < late
         if owed:
-            world.violated("what an alert owes is published", f"{alert.scope} since {alert.since}", alert.scope)
+            world.violated(
+                "what an alert owes is published", f"{alert.scope} since {alert.since}", alert.scope
+            )
         if not self._published[alert.scope] and alert.since < late:
             world.violated("an alert that opened is told", f"{alert.scope} since {alert.since}", alert.scope)
         if not alert.is_open:
@@ -140,7 +150,9 @@ class Alarms:
         if alert.scope == SCHEDULER:
             world.violated("the scheduler's alert closes", f"since {alert.since}")
             return
-        runs = [item for item in world.store.table.partition(f"JOB#{alert.scope}") if isinstance(item, RunRecord)]
+        runs = [
+            item for item in world.store.table.partition(f"JOB#{alert.scope}") if isinstance(item, RunRecord)
+        ]
         settled = [run for run in runs if run.ended_at is None or run.ended_at < late]
         refs = {ref_of(time, alert.scope) for time in alert.times}
         listed = {run.ref: run for run in settled if run.ref in refs}
@@ -154,12 +166,14 @@ class Alarms:
         calm = world.scenario.trouble_ends + 10 * MINUTE
         for job, runs in world.watch.unfinished.items():
             alert = world.item(alert_key(job))
-            times = {time.scheduled_at for time in alert.times} if isinstance(alert, Alert) and alert.is_open else set()
+            times = (
+                {time.scheduled_at for time in alert.times}
+                if isinstance(alert, Alert) and alert.is_open
+                else set()
+            )
             for run in runs.values():
                 due = run.expect_by and max(run.expect_by, calm + max(self._graces[job]))
                 full = isinstance(alert, Alert) and alert.count > TIMES_KEPT
                 if due and due < late and run.ref.scheduled_at not in times and not full:
                     text = f"{run.ref.id} was expected by {run.expect_by}"
                     world.violated("what is late is told", text, job)
-
-

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cronce.core.claim import Invocation
 from cronce.core.job import Job, job
@@ -25,7 +25,8 @@ from cronce.engine.scheduler import Scheduler
 from cronce.engine.sweep import Sweep
 from cronce.engine.tick import PlanningPorts
 from cronce.engine.watchdog import Watchdog, WatchdogPorts
-from tests.simulation.process import Lock, Process, time_limit
+from tests.simulation.beat import Lock, Renewal
+from tests.simulation.process import Process, time_limit
 from tests.simulation.scenario import DAY, SECOND, Happening, JobPlan
 from tests.simulation.script import function_of
 from tests.simulation.stream import Record
@@ -62,10 +63,13 @@ class Functions:
         def limit(seconds: float, what: str) -> AbstractContextManager[Any]:
             return time_limit(world.process, seconds, what)
 
+        def shielded() -> AbstractContextManager[None]:
+            return world.process.shielded()
+
         replaced: list[tuple[Any, str, object]] = [
             (held_claim, "threading", SimpleNamespace(Lock=lambda: Lock(world.process))),
             (dispatcher_module, "ThreadPoolExecutor", _OneAfterTheOther),
-            (step_log, "shielded", lambda: world.process.shielded()),
+            (step_log, "shielded", shielded),
             *((module, "time_limit", limit) for module in (function_call, tick_module)),
         ]
         before = [(module, name, getattr(module, name)) for module, name, _ in replaced]
@@ -211,7 +215,7 @@ class Functions:
             claims=self._claims(process),
             steps=process.port("steps", self.world.store.steps),
             load=load,
-            renewal=process,
+            renewal=Renewal(process),
             stack=STACK,
         )
 
@@ -283,7 +287,7 @@ class _OneAfterTheOther:
     def __init__(self, **_: object) -> None:
         pass
 
-    def __enter__(self) -> _OneAfterTheOther:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

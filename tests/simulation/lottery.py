@@ -24,7 +24,13 @@ from tests.simulation.scenario import (
 
 STARTS = tuple(
     datetime.fromisoformat(text)
-    for text in ("2026-01-05T00:00Z", "2026-03-07T00:00Z", "2026-03-28T00:00Z", "2026-10-03T00:00Z", "2026-10-31T00:00Z")
+    for text in (
+        "2026-01-05T00:00Z",
+        "2026-03-07T00:00Z",
+        "2026-03-28T00:00Z",
+        "2026-10-03T00:00Z",
+        "2026-10-31T00:00Z",
+    )
 )
 """Mondays and the days before clocks change: New York, Berlin, Lord Howe, New York again."""
 CALM = timedelta(minutes=75)
@@ -36,12 +42,23 @@ SPARSE = (
     ("30 2 * * *", 1.0),
     ("0 6 * * *", 1.0),
     ("15 2,14 * * *", 2.0),
-    ("0 9 * * 1-5", 0.7),
-    ("0 4 * * SUN", 0.15),
-    ("0 0 1 * *", 0.04),
     ("0 */6 * * *", 4.0),
     ("45 1-3 * * *", 3.0),
 )
+RARE = (
+    ("30 2 * * *", 1.0),
+    ("0 6 * * *", 1.0),
+    ("0 6 * * 1-5", 0.7),
+    ("0 6 * * SUN", 0.15),
+    ("30 1 * * SUN", 0.15),
+    ("30 1 * * SAT,SUN", 0.3),
+    ("0 6 1,15 * *", 0.08),
+    ("30 2 L * *", 0.04),
+    ("0 6 * * MON#2", 0.04),
+)
+"""For histories of weeks: what is due often is tried in short ones."""
+LONG = 7
+"""Days of a long history."""
 ZONES = ("UTC", "UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe")
 _LASTS = {
     Happening.STORE_DOWN: (30, 900),
@@ -66,9 +83,10 @@ def drawn(seed: int) -> Scenario:
     """The scenario of a seed."""
     chance = Chance(seed)
     start = chance.one_of("start", STARTS)
-    days = chance.one_of("days", (0.25, 0.25, 0.5, 0.5, 1, 1, 2, 3, 7, 14, 30, 60))
+    days = chance.one_of("days", (0.25, 0.25, 0.5, 1, 2, 3, 7, 14, 30, 60))
     trouble_ends = start + days * DAY
-    jobs = tuple(_job(chance, number, start, days) for number in range(chance.number("jobs", 1, 5)))
+    most = 14 if days >= LONG else 5
+    jobs = tuple(_job(chance, number, start, days) for number in range(chance.number("jobs", 1, most)))
     kinds = tuple(kind for kind in WEIGHTS if chance.happens(f"kind {kind}", 0.7))
     turns = chance.one_of("turns", (0.0, 0.05, 0.3))
     bad = chance.one_of("bad", (0.01, 0.03, 0.08))
@@ -112,9 +130,10 @@ def _schedule(chance: Chance, what: str, start: datetime, days: float) -> tuple[
         return At(at), 1 / max(days, 1)
     dense = days <= 1 and chance.happens(f"{what} dense", 0.5)
     if kind == 1:
-        minutes = chance.one_of(f"{what} every", (7, 25, 90) if dense else (90, 250, 2880))
+        sparse = (1440, 2880, 10080) if days >= LONG else (90, 250, 1440)
+        minutes = chance.one_of(f"{what} every", (7, 25, 90) if dense else sparse)
         return Every(timedelta(minutes=minutes), anchor=datetime(2026, 1, 1, tzinfo=UTC)), 1440 / minutes
-    expression, a_day = chance.one_of(f"{what} cron", DENSE if dense else SPARSE)
+    expression, a_day = chance.one_of(f"{what} cron", DENSE if dense else RARE if days >= LONG else SPARSE)
     cron = Cron(
         expression,
         tz=chance.one_of(f"{what} zone", ZONES),
@@ -139,7 +158,9 @@ def _policies(chance: Chance, what: str, start: datetime) -> dict[str, Any]:
         "concurrency": concurrency,
         "overlap": chance.one_of(f"{what} overlap", ("skip", "queue")),
         "catch_up": chance.one_of(f"{what} catch up", ("latest", "latest", "all", "skip")),
-        "max_lateness": chance.one_of(f"{what} lateness", (None, None, timedelta(minutes=4), timedelta(hours=2))),
+        "max_lateness": chance.one_of(
+            f"{what} lateness", (None, None, timedelta(minutes=4), timedelta(hours=2))
+        ),
         "catch_up_cap": chance.one_of(f"{what} cap of runs", (2, 8, 20)),
         "exclude": frozenset(days) if excluded else (),
     }
@@ -166,10 +187,10 @@ def _pieces(chance: Chance, what: str) -> tuple[Piece, ...]:
 def _incidents(chance: Chance, start: datetime, end: datetime, jobs: list[str]) -> tuple[Incident, ...]:
     days = (end - start) / DAY
     incidents = []
-    for number in range(min(chance.number("incidents", 0, 2 + int(2 * days)), 40)):
+    for number in range(chance.number("incidents", 0, min(2 + int(2 * days), 12))):
         what = chance.one_of(f"incident {number}", tuple(Happening))
         at = start + chance.fraction(f"incident {number} at") * (end - start)
-        low, high = _LASTS.get(what, (60, 8 * 3600))
+        low, high = _LASTS.get(what, (60, 8 * 3600 if days < LONG else 3600))
         lasts = chance.span(f"incident {number} lasts", low, high)
         if what in (Happening.GONE, Happening.PAUSED) and chance.happens(f"incident {number} long", 0.2):
             lasts = timedelta(hours=chance.number(f"incident {number} hours", 20, 40))

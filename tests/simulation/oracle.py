@@ -45,7 +45,9 @@ class Oracle:
             at = datetime.fromisoformat(spec["instant"])
             return [at] if start < at <= end else []
         if spec["kind"] == "every":
-            return _every(timedelta(seconds=int(spec["seconds"])), datetime.fromisoformat(spec["anchor"]), start, end)
+            return _every(
+                timedelta(seconds=int(spec["seconds"])), datetime.fromisoformat(spec["anchor"]), start, end
+            )
         found: list[datetime] = []
         number = max((start - self._origin) // CHUNK, 0)
         while (origin := self._origin + number * CHUNK) < end:

@@ -10,18 +10,18 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent, greenlet
 
-from cronce.core.claim import RENEW_EVERY
 from cronce.core.errors import StoreError
 from cronce.engine.time_limit import AGAIN, Reached, TimeLimitExceeded
 
 if TYPE_CHECKING:
+    from tests.simulation.beat import Beat
     from tests.simulation.world import World
 
 ZERO = timedelta(0)
@@ -103,7 +103,7 @@ class Process:
             self.world.process_ended(self, result)
 
         self.main = self.hub.coroutine(main)
-        self._run(self.main)
+        self.run(self.main)
 
     def die(self) -> None:
         """Everything in it ends at once.
@@ -132,12 +132,12 @@ class Process:
             with suppress(Killed):  # one that has not begun has nobody to catch it
                 coroutine.throw(Killed)
 
-    def _run(self, coroutine: greenlet) -> None:
+    def run(self, coroutine: greenlet) -> None:
         """Its turn, unless the process stands still."""
         if coroutine.dead:
             return
         if self.frozen_until > self.hub.now:
-            self.hub.at(self.frozen_until, partial(self._run, coroutine))
+            self.hub.at(self.frozen_until, partial(self.run, coroutine))
         else:
             self.world.current = self
             coroutine.switch()
@@ -187,12 +187,12 @@ class Process:
 
     def resume(self, coroutine: greenlet) -> None:
         """Let a parked coroutine of this process go on."""
-        self.hub.at(self.hub.now, partial(self._run, coroutine))
+        self.hub.at(self.hub.now, partial(self.run, coroutine))
 
     def _wait_until(self, until: datetime) -> None:
         if self.beat is not None and self.beat.coroutine is None and self.beat.next_at <= until:
             self.beat.begin()
-        self.hub.at(until, partial(self._run, getcurrent()))
+        self.hub.at(until, partial(self.run, getcurrent()))
         self.hub.yield_turn()
         self._go_on()
 
@@ -242,15 +242,6 @@ class Process:
         """One line of the timeline."""
         self.world.timeline.note(self.name, text)
 
-    @contextmanager
-    def renewing(self, renew: Callable[[], bool]) -> Iterator[None]:
-        """`Renewal`: a coroutine beside the job's function."""
-        self.beat = Beat(self, renew)
-        try:
-            yield
-        finally:
-            self.beat.stop()
-
 
 class Port:
     """A port of one process."""
@@ -264,74 +255,6 @@ class Port:
         call = partial(self._process.call, f"{self._prefix}.{name}", getattr(self._target, name))
         setattr(self, name, call)
         return call
-
-
-@dataclass(eq=False)
-class Beat:
-    """The renewal of a claim. Its coroutine is made only when the function takes long enough to need it."""
-
-    process: Process
-    renew: Callable[[], bool]
-    next_at: datetime = field(init=False)
-    coroutine: greenlet | None = None
-    stopped: bool = False
-    busy: bool = False
-    waiting: greenlet | None = None
-
-    def __post_init__(self) -> None:
-        self.next_at = self.process.hub.now + RENEW_EVERY
-
-    def begin(self) -> None:
-        """Renew from `next_at` on."""
-        self.coroutine = self.process.hub.coroutine(self._loop)
-        self.process.hub.at(self.next_at, partial(self.process._run, self.coroutine))
-
-    def stop(self) -> None:
-        """Wait for a renewal that is under way; begin no other."""
-        self.stopped = True
-        if self.busy and not self.process.dead:
-            self.waiting = getcurrent()
-            self.process.park()
-
-    def _loop(self) -> None:
-        try:
-            while not self.stopped and not self.process.dead:
-                self.busy = True
-                try:
-                    if not self.renew():
-                        return
-                except StoreError as error:
-                    self.process.note(f"renewal: {error}")
-                finally:
-                    self.busy = False
-                if self.stopped:
-                    return
-                self.process.wait(RENEW_EVERY)
-        except Killed:
-            return
-        finally:
-            if self.waiting is not None:
-                self.process.resume(self.waiting)
-
-
-class Lock:
-    """`threading.Lock` among the coroutines of one process."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-        self._held = False
-        self._waiting: list[greenlet] = []
-
-    def __enter__(self) -> None:
-        while self._held:
-            self._waiting.append(getcurrent())
-            self._process.park()
-        self._held = True
-
-    def __exit__(self, *_: object) -> None:
-        self._held = False
-        if self._waiting:
-            self._process.resume(self._waiting.pop(0))
 
 
 @contextmanager

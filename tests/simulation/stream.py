@@ -114,7 +114,9 @@ class Stream:
             done = 0
             shard.size = max(1, len(batch) // 2)
         rate = 0.0 if world.is_calm else 0.01 + world.weather.fault
-        if done == len(batch) and world.faults.happens("batch doubled", f"{batch[0].number}/{shard.tries}", rate):
+        if done == len(batch) and world.faults.happens(
+            "batch doubled", f"{batch[0].number}/{shard.tries}", rate
+        ):
             done = 0
         for _ in range(done):
             shard.records.popleft()

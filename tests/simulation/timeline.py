@@ -12,7 +12,16 @@ from tests.simulation.hub import Hub
 
 LINES = 400
 """The last so many lines are kept."""
-_DULL = {"rev", "due_at", "claim_until", "dispatches", "request_id", "log_stream", "scheduled_local", "forget_at"}
+_DULL = {
+    "rev",
+    "due_at",
+    "claim_until",
+    "dispatches",
+    "request_id",
+    "log_stream",
+    "scheduled_local",
+    "forget_at",
+}
 # Fields of a run that a reader of a failure rarely asks for.
 
 
@@ -65,7 +74,9 @@ def _difference(before: Item | None, after: Item | None) -> str:
     for field in fields(after):
         old: Any = getattr(before, field.name, None)
         new: Any = getattr(after, field.name)
-        if field.name not in _DULL and (old != new if before is not None else new not in (None, (), 0, False)):
+        if field.name not in _DULL and (
+            old != new if before is not None else new not in (None, (), 0, False)
+        ):
             shown.append(f"{field.name}={_short(new)}")
     return ("" if before is not None else "new ") + (", ".join(shown) or "(bookkeeping)")
 

@@ -80,9 +80,7 @@ class Watch:
         done = self._steps.get((ref, name))
         if done is not None:
             by = f"recorded by {done.owner} at {done.at:%d %H:%M:%S}"
-            self._world.violated(
-                "a finished step is not executed again", f"{run.id}: {name}, {by}", run.job
-            )
+            self._world.violated("a finished step is not executed again", f"{run.id}: {name}, {by}", run.job)
         if stored is None or stored.owner != process.owner:
             now = f"{stored.status} of {stored.owner}" if stored else "over"
             text = f"{run.id}: {process.owner} does {name}, and the run is {now}"
@@ -115,7 +113,9 @@ class Watch:
         self.claims += 1
         if before.status is not RunStatus.PENDING:
             self._world.violated("only a PENDING run is claimed", f"{after.ref.id}: {before.status}", job)
-        in_order = None not in self._limits[job]  # without slots, tokens are drawn before the claim is written
+        in_order = (
+            None not in self._limits[job]
+        )  # without slots, tokens are drawn before the claim is written
         if after.fencing_token <= (self._tokens[job] if in_order else before.fencing_token):
             text = f"{after.ref.id}: {after.fencing_token} after {self._tokens[job]}"
             self._world.violated("tokens strictly increase", text, job)
@@ -135,7 +135,10 @@ class Watch:
                 world.violated("never two live claims", text, job)
             return
         if writer.owner == before.owner:
-            if after.status is RunStatus.SUCCEEDED and world.outside.returned.get(after.ref.id) != writer.owner:
+            if (
+                after.status is RunStatus.SUCCEEDED
+                and world.outside.returned.get(after.ref.id) != writer.owner
+            ):
                 text = f"{after.ref.id}: its function did not come to its end under {writer.owner}"
                 world.violated("SUCCEEDED means that the function returned", text, job)
             return
@@ -180,14 +183,16 @@ class Watch:
             return
         runs, held = self.unfinished[job], state.slots.held
         queued = {ref for ref, run in runs.items() if run.is_queued}
+        deleted = self._world.item_was_deleted(job)
         if queued != self._markers[job]:
-            text = f"queued {sorted(ref.key for ref in queued)}, markers {sorted(ref.key for ref in self._markers[job])}"
+            odd = queued ^ self._markers[job]
+            text = ", ".join(sorted(ref.key for ref in odd))
             self._world.violated("markers are the queued runs", text, job)
-        if state.slots.queued < len(queued) and not self._world.item_was_deleted(job):
+        if state.slots.queued < len(queued) and not deleted:
             text = f"queued is {state.slots.queued}, and {len(queued)} wait"
             self._world.violated("`queued` counts the queue", text, job)
         for ref, run in runs.items():
-            if run.status is RunStatus.RUNNING and ref.id not in held and not self._world.item_was_deleted(job):
+            if run.status is RunStatus.RUNNING and ref.id not in held and not deleted:
                 self._world.violated("who runs holds a slot", f"{ref.id}: {sorted(held)}", job)
         self._queue_moves(writer, job, state, queued)
 
@@ -203,7 +208,9 @@ class Watch:
             self._world.waits_since[job] = self._world.hub.now
             excused = writer.refusals >= WAKE_TRIES or self._world.item_was_deleted(job) or self._differs(job)
             if not excused:
-                text = f"{len(queued)} wait, held {sorted(held)}, limit {limit}, after a write of {writer.name}"
+                text = (
+                    f"{len(queued)} wait, held {sorted(held)}, limit {limit}, after a write of {writer.name}"
+                )
                 self._world.violated("who frees a slot wakes the next", text, job)
 
     def _differs(self, job: str) -> bool:

@@ -15,12 +15,10 @@ from functools import partial
 from typing import Any
 
 from cronce.core.errors import StoreError
-from cronce.core.jobstate import JobState, Pause
-
 from cronce.core.run import DueKind
 from cronce.engine.scheduler import TickEnd, TickReport
 from cronce.engine.watchdog import PatrolReport
-from cronce.testing import LeaseItem, MemoryStore, job_key
+from cronce.testing import LeaseItem, MemoryStore
 from cronce.testing.keys import LEASE, Item, Key
 from tests.simulation.accounts import Accounts
 from tests.simulation.alarms import Alarms
@@ -28,9 +26,10 @@ from tests.simulation.chance import Chance
 from tests.simulation.faults import Faults, Weather
 from tests.simulation.functions import Functions
 from tests.simulation.hub import Hub
+from tests.simulation.incidents import Incidents
 from tests.simulation.invocations import Queue
 from tests.simulation.process import Process
-from tests.simulation.scenario import MINUTE, SECOND, Happening, Incident, Scenario
+from tests.simulation.scenario import MINUTE, SECOND, Happening, Scenario
 from tests.simulation.script import Outside
 from tests.simulation.stream import Stream
 from tests.simulation.timeline import Timeline
@@ -102,8 +101,7 @@ class World:
         self.waits_since: dict[str, datetime] = {}
         self._changes: list[Change] = []
         self._wrote_at = self._ticked_at = self._looked_at = scenario.start
-        self._on: Counter[tuple[Happening, str]] = Counter()
-        self._deleted: set[str] = set()
+        self.incidents = Incidents(self)
         self.watch = Watch(self)
         self.accounts = Accounts(self)
         self.alarms = Alarms(self)
@@ -120,9 +118,7 @@ class World:
         random.seed(self.scenario.seed)
         try:
             with self.functions.seams():
-                for incident in self.scenario.incidents:
-                    self.hub.at(incident.start, partial(self._begin, incident))
-                self.hub.at(self.scenario.trouble_ends, self._calm_down)
+                self.incidents.plan()
                 self.hub.at(self.scenario.start, self._minute)
                 self.hub.run_until(self.scenario.end)
                 if self.violation is None:
@@ -215,81 +211,15 @@ class World:
 
     def is_on(self, what: Happening, job: str = "") -> bool:
         """Whether something is happening now."""
-        return self._on[what, job] > 0
+        return self.incidents.on[what, job] > 0
 
     def item_was_deleted(self, job: str) -> bool:
         """Whether somebody deleted the job's item: its slots and queue are forgotten then."""
-        return job in self._deleted
+        return job in self.incidents.deleted
 
     def code_is_missing(self, job: str) -> bool:
         """Whether some process does not have the job's code now."""
         return any(self.is_on(what, job) for what in (Happening.GONE, Happening.BROKEN))
-
-    def _begin(self, incident: Incident) -> None:
-        self.timeline.note("WORLD", f"{incident}")
-        self.faults.injected[incident.what] += 1
-        match incident.what:
-            case Happening.CANCEL:
-                self._cancel(incident.job)
-            case Happening.ITEM_GONE:
-                self._deleted.add(incident.job)
-                self.execute(None, "hand.remove", partial(self.store.remove, job_key(incident.job)))
-            case _:
-                self._on[incident.what, incident.job] += 1
-                self._apply(incident, begins=True)
-                self.hub.at(incident.end, partial(self._finish, incident))
-
-    def _finish(self, incident: Incident) -> None:
-        self._on[incident.what, incident.job] -= 1
-        self.timeline.note("WORLD", f"over: {incident.what} {incident.job}")
-        self._apply(incident, begins=False)
-
-    def _apply(self, incident: Incident, *, begins: bool) -> None:
-        match incident.what:
-            case Happening.STORM:
-                self._set_weather()
-            case Happening.INDEX_LATE:
-                late = self.chance.span(f"{incident}/late", 2, 150)
-                self.store.table.index_lag = late if self.is_on(Happening.INDEX_LATE) else SECOND
-            case Happening.PAUSED if begins:
-                self._pause(incident.job)
-            case Happening.PAUSED if not self.is_on(Happening.PAUSED, incident.job):
-                self._resume(incident.job)
-            case Happening.MAPPING_OFF:
-                self.stream.wake()
-
-    def _set_weather(self) -> None:
-        fair = self.scenario.storm if self.is_on(Happening.STORM) else self.scenario.weather
-        self.weather = replace(fair, fault=0.0) if self.is_calm else fair
-
-    def _calm_down(self) -> None:
-        self._set_weather()
-        self.timeline.note("WORLD", "trouble is over")
-
-    def _pause(self, job: str) -> None:
-        state = self.item(job_key(job))
-        if isinstance(state, JobState) and state.paused is None:
-            paused = Pause(at=self.hub.now, by="ada", why="stock-taking")
-            self.accounts.paused(job)
-            self.edit("pause", replace(state, paused=paused, due_at=None, expect_by=None))
-
-    def _resume(self, job: str) -> None:
-        state, now = self.item(job_key(job)), self.hub.now
-        if isinstance(state, JobState) and state.paused is not None:
-            gone = state.removed_at is not None
-            back = replace(
-                state,
-                paused=None,
-                resumed_at=now,
-                due_at=None if gone else now,
-                expect_by=None if gone else now + state.grace,
-            )
-            self.edit("resume", back)
-
-    def _cancel(self, job: str) -> None:
-        self.accounts.cancelled(job)
-        for run in list(self.watch.unfinished[job].values()):
-            self.edit("cancel", replace(run, cancel_requested=True, rev=run.rev + 1))
 
     # --- minutes ------------------------------------------------------------------------------------------
 
@@ -336,5 +266,3 @@ class World:
         if self.hub.next_at is not None:
             soonest = min(soonest, self.hub.next_at)
         return soonest.replace(second=0, microsecond=0)
-
-

@@ -31,7 +31,7 @@ def holders(ledger: Ledger, held: Collection[str], policy: RunPolicy, now: datet
     Returns:
         Those that need their slot. None: one was just declared lost, so the slots must be read again.
     """
-    refs = {ref.id: ref for ref in map(_parsed, held) if ref}
+    refs = {ref.id: ref for ref in map(_parsed, sorted(held)) if ref}
     found = ledger.runs.get_many(list(refs.values()))
     read_at = ledger.clock.now()
     lost = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import TypeVar
 
 from cronce.core.alerts import SCHEDULER, Alert
@@ -28,6 +29,7 @@ def job_key(name: str) -> Key:
     return f"JOB#{name}", "JOB"
 
 
+@lru_cache(maxsize=10_000)
 def run_key(ref: RunRef) -> Key:
     """Where a run record is."""
     return f"JOB#{ref.job}", f"RUN#{ref.key}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeGuard
@@ -33,6 +33,10 @@ TRANSACTION_BYTES = 4 * 1024 * 1024
 """Bytes that the real store takes in one transaction."""
 TRANSACTION_LIMIT = 100
 """Actions that the real store takes in one transaction."""
+
+_INSTANT = {"datetime", "datetime | None"}
+_instants: dict[type[Item], tuple[str, ...]] = {}
+# Names of the fields that hold an instant or nothing, by kind of item.
 
 Hook = Callable[[str, str], None]
 """Called with the port method (`runs.apply`) and `before` or `after`; raises to lose call or reply."""
@@ -71,15 +75,16 @@ class MemoryTable:
         self._on_its_way: deque[tuple[datetime, Key, DueEntry | None]] = deque()
         self._stream: list[RunRef] = []
 
-    @contextmanager
-    def call(self, name: str) -> Iterator[None]:
+    def call(self, name: str) -> AbstractContextManager[object]:
         """One port call: alone in the store, with the hook before and after it."""
-        if self.hook:
-            self.hook(name, "before")
+        return self._lock if self.hook is None else self._hooked(name, self.hook)
+
+    @contextmanager
+    def _hooked(self, name: str, hook: Hook) -> Iterator[None]:
+        hook(name, "before")
         with self._lock:
             yield
-        if self.hook:
-            self.hook(name, "after")
+        hook(name, "after")
 
     def in_conflict(self) -> bool:
         """Whether this transaction is one of those that shall meet a conflict."""
@@ -229,10 +234,13 @@ def entry_of(key: Key, item: Item) -> DueEntry | None:
 def in_milliseconds(item: Item) -> Item:
     """The item with its instants as the real store keeps them."""
     cut: dict[str, Any] = {}
-    for field in fields(item):
-        value = getattr(item, field.name)
-        if isinstance(value, datetime) and value.microsecond % 1000:
-            cut[field.name] = value.replace(microsecond=value.microsecond // 1000 * 1000)
+    kind = type(item)
+    if kind not in _instants:
+        _instants[kind] = tuple(field.name for field in fields(item) if field.type in _INSTANT)
+    for name in _instants[kind]:
+        value = getattr(item, name)
+        if value is not None and value.microsecond % 1000:
+            cut[name] = value.replace(microsecond=value.microsecond // 1000 * 1000)
     return replace(item, **cut) if cut else item
 
 

@@ -1,0 +1,87 @@
+"""Plays histories and says what it found: `python -m tests.simulation --help`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import count
+from multiprocessing import get_context
+from random import SystemRandom
+from time import perf_counter
+
+from tests.simulation.lottery import drawn
+from tests.simulation.report import Outcome, Totals, failure
+from tests.simulation.world import World
+
+FRESH = 1 << 40
+"""Fresh seeds begin at a random number below this."""
+SHOWN = 3
+"""Failing histories that are shrunk and shown; of the others the seed is named."""
+
+
+def main() -> int:
+    """Play; returns the exit status."""
+    asked = _arguments()
+    if asked.seed is not None:
+        print(failure(drawn(asked.seed), shrink=not asked.whole))
+        return int(played(asked.seed).violation is not None)
+    first = asked.first if asked.first is not None else SystemRandom().randrange(FRESH)
+    print(
+        f"seeds from {first} on" + (f", {asked.seeds} of them" if asked.seeds else f", for {asked.seconds} s")
+    )
+    began = perf_counter()
+    totals = Totals()
+    for outcome in _outcomes(first, asked):
+        totals.add(outcome)
+        if outcome.violation is not None:
+            print(f"seed {outcome.seed}: {outcome.violation}", flush=True)
+        if asked.seconds and perf_counter() - began > asked.seconds:
+            break
+    print(totals.text(perf_counter() - began))
+    if totals.seeds:
+        print(
+            f"again: make simulate FIRST={first} SEEDS={totals.seeds}; one of them: make simulate SEED=<seed>"
+        )
+    for outcome in totals.failed[:SHOWN]:
+        print("\n" + failure(drawn(outcome.seed)))
+    return int(bool(totals.failed))
+
+
+def played(seed: int) -> Outcome:
+    """What the history of a seed came to."""
+    world = World(drawn(seed))
+    world.play()
+    return Outcome.of(world)
+
+
+def _outcomes(first: int, asked: argparse.Namespace) -> Iterator[Outcome]:
+    """The outcomes in the order of their seeds."""
+    seeds = range(first, first + asked.seeds) if asked.seeds else count(first)
+    if asked.processes == 1:
+        yield from map(played, seeds)
+        return
+    with get_context("fork").Pool(asked.processes) as pool:
+        yield from pool.imap(played, seeds, chunksize=4)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description="Plays random histories.")
+    parser.add_argument(
+        "--seed", type=int, help="play this one, shrink it if it fails, and show its timeline"
+    )
+    parser.add_argument("--whole", action="store_true", help="with --seed: do not shrink it")
+    parser.add_argument("--first", type=int, help="the first of many seeds; a fresh one by default")
+    parser.add_argument("--seeds", type=int, default=0, help="how many; 0 = until the time is over")
+    parser.add_argument("--seconds", type=int, default=0, help="stop after so many seconds")
+    parser.add_argument("--processes", type=int, default=1, help="how many to use; 1 by default")
+    asked = parser.parse_args()
+    if asked.processes < 1 or asked.seeds < 0 or asked.seconds < 0:
+        parser.error("--processes takes 1 or more, --seeds and --seconds 0 or more")
+    if asked.seed is None and not asked.seeds and not asked.seconds:
+        parser.error("say --seed, --seeds or --seconds")
+    return asked
+
+
+if __name__ == "__main__":
+    sys.exit(main())

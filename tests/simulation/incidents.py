@@ -1,0 +1,114 @@
+"""What happens to the world from outside: outages, deployments, operators, hands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cronce.core.jobstate import JobState, Pause
+from cronce.testing import job_key
+from tests.simulation.scenario import SECOND, Happening, Incident
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+
+class Incidents:
+    """Lets the incidents of a scenario happen.
+
+    Args:
+        world: to which.
+
+    Attributes:
+        on: what is happening now, to which job.
+        deleted: jobs whose item somebody deleted.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.on: Counter[tuple[Happening, str]] = Counter()
+        self.deleted: set[str] = set()
+
+    def plan(self) -> None:
+        """Put them on the hub."""
+        scenario, hub = self._world.scenario, self._world.hub
+        for incident in scenario.incidents:
+            hub.at(incident.start, partial(self._begin, incident))
+        hub.at(scenario.trouble_ends, self._calm_down)
+
+    def _begin(self, incident: Incident) -> None:
+        self._world.timeline.note("WORLD", f"{incident}")
+        self._world.faults.injected[incident.what] += 1
+        match incident.what:
+            case Happening.CANCEL:
+                self._cancel(incident.job)
+            case Happening.ITEM_GONE:
+                self._delete(incident.job)
+            case _:
+                self.on[incident.what, incident.job] += 1
+                self._apply(incident, begins=True)
+                self._world.hub.at(incident.end, partial(self._finish, incident))
+
+    def _finish(self, incident: Incident) -> None:
+        self.on[incident.what, incident.job] -= 1
+        self._world.timeline.note("WORLD", f"over: {incident.what} {incident.job}")
+        self._apply(incident, begins=False)
+
+    def _apply(self, incident: Incident, *, begins: bool) -> None:
+        match incident.what:
+            case Happening.STORM:
+                self._set_weather()
+            case Happening.INDEX_LATE:
+                late = self._world.chance.span(f"{incident}/late", 2, 150)
+                self._world.store.table.index_lag = (
+                    late if self._world.is_on(Happening.INDEX_LATE) else SECOND
+                )
+            case Happening.PAUSED if begins:
+                self._pause(incident.job)
+            case Happening.PAUSED if not self._world.is_on(Happening.PAUSED, incident.job):
+                self._resume(incident.job)
+            case Happening.MAPPING_OFF:
+                self._world.stream.wake()
+
+    def _set_weather(self) -> None:
+        world = self._world
+        fair = world.scenario.storm if world.is_on(Happening.STORM) else world.scenario.weather
+        world.weather = replace(fair, fault=0.0) if world.is_calm else fair
+
+    def _calm_down(self) -> None:
+        self._set_weather()
+        self._world.timeline.note("WORLD", "trouble is over")
+
+    def _pause(self, job: str) -> None:
+        state = self._world.item(job_key(job))
+        if isinstance(state, JobState) and state.paused is None:
+            paused = Pause(at=self._world.hub.now, by="ada", why="stock-taking")
+            self._world.accounts.paused(job)
+            self._world.edit("pause", replace(state, paused=paused, due_at=None, expect_by=None))
+
+    def _resume(self, job: str) -> None:
+        state, now = self._world.item(job_key(job)), self._world.hub.now
+        if isinstance(state, JobState) and state.paused is not None:
+            gone = state.removed_at is not None
+            back = replace(
+                state,
+                paused=None,
+                resumed_at=now,
+                due_at=None if gone else now,
+                expect_by=None if gone else now + state.grace,
+            )
+            self._world.edit("resume", back)
+
+    def _delete(self, job: str) -> None:
+        """Somebody deletes a job's item; not that of a removed job, for then nothing knows it any more."""
+        state = self._world.item(job_key(job))
+        if isinstance(state, JobState) and state.removed_at is None:
+            self.deleted.add(job)
+            self._world.execute(None, "hand.remove", partial(self._world.store.remove, job_key(job)))
+
+    def _cancel(self, job: str) -> None:
+        self._world.accounts.cancelled(job)
+        for run in list(self._world.watch.unfinished[job].values()):
+            self._world.edit("cancel", replace(run, cancel_requested=True, rev=run.rev + 1))
