@@ -216,7 +216,8 @@ class Functions:
             steps=process.port("steps", self.world.store.steps),
             load=load,
             renewal=Renewal(process),
-            stack=STACK,
+            leases=process.port("leases", self.world.store.leases),
+            key_prefix=STACK,
         )
 
     # --- the code that is deployed ------------------------------------------------------------------------

@@ -24,6 +24,8 @@ class Part(StrEnum):
     STEP = "step"
     EACH = "each"
     WORK = "work"
+    ONCE = "once"
+    SLEEP = "sleep"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

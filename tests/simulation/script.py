@@ -70,6 +70,12 @@ class Outside:
             world.violated("keyed effects once", f"{run.id}: {name} was done under {sorted(keys)}", run.job)
         return f"{name} by {process.name}"
 
+    def once(self, run: Run, name: str) -> None:
+        """A function that must never be repeated is called."""
+        if not self._world.process.dead and (run.id, name) in self.effects:
+            text = f"{run.id}: {name} by {self._world.process.name}"
+            self._world.violated("what is done once is never repeated", text, run.job)
+
     def saw(self, run: Run, name: str, value: object) -> None:
         """A step has given its value to the job's function."""
         first = self._values.setdefault((run.id, name), value)
@@ -125,8 +131,16 @@ class _Performance:
             values = run.each(piece.name, keys, call, key=str, checkpoint_every=piece.every)
             for key, value in zip(keys, values, strict=True):
                 outside.saw(run, f"{piece.name}/{key}", value)
+        elif piece.part is Part.ONCE:
+            outside.saw(run, piece.name, run.once(piece.name, self._once, piece))
+        elif piece.part is Part.SLEEP:
+            run.sleep(piece.name, timedelta(seconds=30 + piece.seconds))
         else:
             self._work(piece.seconds)
+
+    def _once(self, piece: Piece, idempotency_key: str) -> str:
+        self.world.outside.once(self.run, piece.name)
+        return self._step(piece, idempotency_key)
 
     def _step(self, piece: Piece, idempotency_key: str) -> str:
         value = self.world.outside.effect(self.run, piece.name, idempotency_key)

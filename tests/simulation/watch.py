@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cronce.core.claim import CLAIM_TTL, TAKE_OVER_AFTER
 from cronce.core.jobstate import JobState
 from cronce.core.lease import BELIEF_MARGIN, CLOCK_SKEW
-from cronce.core.records import RunRecord, RunRef, StepRecord
+from cronce.core.records import RunRecord, RunRef, StepRecord, StepStatus
 from cronce.core.run import RunStatus
 from cronce.engine.run_handle import Run
 from cronce.testing import LeaseItem, Marker, job_key
@@ -152,6 +152,8 @@ class Watch:
     def _step(self, writer: Process | None, step: StepRecord) -> None:
         names = [step.name] if step.chunk is None else [f"{step.name}/{key}" for key in step.keys]
         for name in names:
+            if step.status is not StepStatus.DONE:
+                continue
             first = self._steps.setdefault((step.ref, name), step)
             if first is not step and first != step:
                 text = f"{step.ref.id}: {name} by {first.owner}, and by {step.owner}"
