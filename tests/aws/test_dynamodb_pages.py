@@ -28,7 +28,7 @@ LISTS: dict[str, Any] = {
     "runs.runs": lambda store: store.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 50),
     "runs.gaps": lambda store: store.runs.gaps(JOB),
     "runs.first_queued": lambda store: store.runs.first_queued(JOB),
-    "steps.load": lambda store: store.steps.load(MINE.ref),
+    "steps.load": lambda store: list(store.steps.load(MINE.ref)),
     "steps.attempts": lambda store: store.steps.attempts(MINE.ref),
 }
 """A call of each that has more than one item to read."""

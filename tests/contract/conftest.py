@@ -34,13 +34,19 @@ BACKENDS: dict[str, MakeBackend] = {
     **({"endpoint": endpoint} if ENDPOINT else {}),
 }
 """Those that a test can make by itself."""
+KINDS = [*BACKENDS, *([EMULATOR] if PYTHON.exists() else [])]
+"""Those that are here."""
+
+
+def pytest_report_header() -> str:
+    """Which stores are held to the contract, and what is missing."""
+    missing = "" if EMULATOR in KINDS else "; `make contract` installs local AWS and adds it"
+    return f"stores held to the contract: {', '.join(KINDS)}{missing}"
 
 
 @pytest.fixture(scope="session")
 def emulator() -> Iterator[DynamoDBClient]:
     """The emulator's engine: one process for all tests."""
-    if not PYTHON.exists():
-        pytest.skip("local AWS is not installed: `make contract` installs it and runs these tests on it")
     with Emulator(enforce_iam=False) as running:
         client = client_of(running.endpoint)
         yield client
@@ -53,7 +59,7 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-@pytest.fixture(params=[*BACKENDS, EMULATOR])
+@pytest.fixture(params=KINDS)
 def make_backend(request: pytest.FixtureRequest) -> MakeBackend:
     """How to make an empty store of each kind in turn."""
     if request.param in BACKENDS:
