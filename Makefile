@@ -31,6 +31,7 @@ ENV ?= dev
 ARGS ?=
 SECONDS ?= 120
 PROCESSES ?= 1
+PORT ?= 4566
 
 BIN := .venv/bin
 SAM := .venv-sam/bin/sam
@@ -138,6 +139,14 @@ audit-packages: .venv-audit/ready
 	@.venv-audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off \
 		$(addprefix -r ,layers/runtime/requirements.txt functions/requirements.txt $(wildcard requirements/*.txt)) \
 		|| { echo 'Packages are vulnerable, or PyPI could not be asked about them (see above): nothing is passed.'; exit 1; }
+
+.PHONY: local
+local: .venv/ready .venv-sam/ready .venv-emulator/ready ## run it on local AWS, in real time, until Ctrl-C (PORT=4566)
+	@exec $(BIN)/python -m cronce_tools.emulator --port $(PORT)
+
+.PHONY: local-update
+local-update: .venv/ready .venv-sam/ready ## deploy what has changed to the stack of `make local`
+	@$(BIN)/python -m cronce_tools.emulator update
 
 .PHONY: bench
 bench: .venv/ready ## count the write units of a run, a step and a tick

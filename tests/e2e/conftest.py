@@ -1,35 +1,19 @@
-"""One emulator and one stack for all tests of this folder: built and deployed once, as a user does it."""
+"""One emulator and its stacks for all tests of this folder. What takes time begins at once for all."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from cronce_tools.emulator.deployment import build, deploy
 from cronce_tools.emulator.process import Emulator
-from cronce_tools.emulator.project import copy_project
 from tests.e2e.driver import Driver
-
-JOBS = Path(__file__).parent / "functions"
-PARAMETERS = {"ExecutorTimeout": "60", "RetentionDays": "7", "LogLevel": "DEBUG"}
-
-
-@dataclass
-class WallTimes:
-    """Seconds that things took, told at the end."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def note(self, what: str, started: float) -> None:
-        """Note the seconds since a `time.perf_counter()`."""
-        self.seconds[what] = time.perf_counter() - started
-
+from tests.e2e.stage import Stage, WallTimes
 
 TIMES = WallTimes()
+LOG = Path(__file__).parents[2] / ".make/e2e-emulator.log"
+"""Where the emulator's log is kept after a run, with the output of every function."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,25 +35,19 @@ def times() -> WallTimes:
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory, times: WallTimes) -> Path:
-    """The project with the jobs of these tests, built."""
-    started = time.perf_counter()
-    copy = copy_project(tmp_path_factory.mktemp("project") / "cronce", JOBS)
-    build(copy)
-    times.note("build", started)
-    return copy
+def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    stacks = {item.path.stem.split("_")[-2] for item in request.session.items if "_stack" in item.path.stem}
+    with Emulator() as emulator:
+        try:
+            begun = Stage(emulator.endpoint, tmp_path_factory.mktemp("projects"), TIMES, stacks)
+            yield begun
+            begun.close()
+        finally:
+            LOG.parent.mkdir(exist_ok=True)
+            LOG.write_bytes(emulator.log.read_bytes())
 
 
 @pytest.fixture(scope="session")
-def emulator() -> Iterator[Emulator]:
-    with Emulator() as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def main(project: Path, emulator: Emulator, times: WallTimes) -> Driver:
+def main(stage: Stage) -> Driver:
     """The stack that most tests use."""
-    started = time.perf_counter()
-    stack = deploy(project, "cronce-main", emulator.endpoint, PARAMETERS)
-    times.note("deploy", started)
-    return Driver(stack)
+    return stage.main

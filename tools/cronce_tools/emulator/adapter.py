@@ -5,7 +5,8 @@
 * Metrics in the embedded format are taken from the logs of functions.
 * An alias's own settings for asynchronous invocations hold (retries, age, on-failure queue); as it is, the
   emulator keeps them and does not look at them.
-* Functions see their code and their layers, not the packages of the emulator's environment.
+* Requests count as sent over TLS, which the policies of the topic and the queues ask for.
+* Functions see their code and their layers, not the packages of the emulator's environment: `shared_code`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 from cronce_tools.emulator.alarm_clock import AlarmClock
 from cronce_tools.emulator.embedded_metrics import datapoints
 from cronce_tools.emulator.parts import EmulatorChangedError, Parts
+from cronce_tools.emulator.shared_code import shared_zipfile
 from cronce_tools.emulator.stream_mappings import StreamMappings
 
 __all__ = ["EmulatorChangedError", "install", "stop_with_parent"]
@@ -46,6 +48,9 @@ def install() -> None:
     lambda_svc._emit_lambda_logs = _with_metrics(parts, lambda_svc._emit_lambda_logs)
     lambda_svc.invoke_async_with_retry = _with_alias_settings(parts, lambda_svc.invoke_async_with_retry)
     runtime._detect_runtime_binary = _without_packages(runtime._detect_runtime_binary)
+    runtime.zipfile = shared_zipfile()
+    policies = parts["iam_evaluator"]
+    policies._resolve_condition_key = _as_over_tls(policies._resolve_condition_key)
     alarms, provisioners = AlarmClock(parts), parts["provisioners"]
     parts["cloudwatch"]._evaluate_alarm = lambda _alarm: None
     provisioners._cw_metric_alarm_record = alarms.remember_warm_up(provisioners._cw_metric_alarm_record)
@@ -86,6 +91,15 @@ def _with_alias_settings(parts: Parts, original: Callable[..., None]) -> Callabl
         original({**func, "event_invoke_config": settings} if settings else func, event)
 
     return invoke
+
+
+def _as_over_tls(original: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """The values of condition keys, with every request taken as encrypted: it does not leave the machine."""
+
+    def resolve(key: str, context: Any) -> Any:
+        return "true" if key.lower() == "aws:securetransport" else original(key, context)
+
+    return resolve
 
 
 def _without_packages(original: Callable[[str], tuple[str, str]]) -> Callable[[str], tuple[str, str]]:

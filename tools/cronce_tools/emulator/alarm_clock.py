@@ -1,4 +1,4 @@
-"""Alarms are judged each minute, by the model of CloudWatch's rules that the template's tests use.
+"""Alarms are judged all the time, by the model of CloudWatch's rules that the template's tests use.
 
 The emulator as it is adds up all metrics of a name, whatever their dimensions, judges only when asked,
 and never notices that nothing comes. Warm-up is CloudWatch's as well: until a new alarm has had one full
@@ -22,6 +22,8 @@ INSUFFICIENT = "INSUFFICIENT_DATA"
 QUEUE_NAMESPACE = "AWS/SQS"
 QUEUE_DEPTH = "ApproximateNumberOfMessagesVisible"
 MINUTE = 60
+LOOK_EVERY = 5
+"""Seconds. CloudWatch looks once in a period, at a moment of its own choice; this is any of them."""
 LOG = logging.getLogger("cronce.alarms")
 
 Alarm = dict[str, Any]
@@ -57,7 +59,7 @@ def judge(model: AlarmModel, points: list[float | None], warm_up: WarmUp | None,
 
 @dataclass
 class AlarmClock:
-    """Judges all alarms, once a minute.
+    """Judges all alarms, every few seconds.
 
     Attributes:
         parts: of the emulator.
@@ -86,11 +88,14 @@ class AlarmClock:
         threading.Thread(target=self._run, name="cronce-alarms", daemon=True).start()
 
     def _run(self) -> None:
+        measured = 0.0
         while True:
-            pause(MINUTE - now() % MINUTE)
             at = now()
             self._judge_all(at)
-            self._measure_queues(at)
+            if at // MINUTE > measured:
+                self._measure_queues(at)
+                measured = at // MINUTE
+            pause(LOOK_EVERY)
 
     def _judge_all(self, at: float) -> None:
         for key, alarm in list(self.parts["cloudwatch"]._alarms._data.items()):

@@ -18,7 +18,8 @@ VERSION = "1.5.33"
 NAMES: dict[str, tuple[str, ...]] = {
     "ministack.app": ("main",),
     "ministack.core.arn": ("ArnParseError", "parse_arn"),
-    "ministack.core.lambda_runtime": ("_detect_runtime_binary",),
+    "ministack.core.iam_evaluator": ("_resolve_condition_key",),
+    "ministack.core.lambda_runtime": ("_detect_runtime_binary", "zipfile"),
     "ministack.core.responses": ("_request_account_id", "_request_region"),
     "ministack.services.cloudformation.provisioners": ("_cw_metric_alarm_record",),
     "ministack.services.cloudwatch": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tarfile
 from pathlib import Path
 
 from cronce_tools.emulator.process import ROOT
@@ -17,28 +18,41 @@ ENVIRONMENTS = (".venv", ".venv-sam", ".venv-emulator")
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
-def copy_project(target: Path, *additions: Path) -> Path:
+def copy_project(target: Path, *additions: Path, source: Path = ROOT, release: Path | None = None) -> Path:
     """Copy what is deployed, and add jobs.
 
     Args:
         target: a folder that is not there yet, or an earlier copy, which is brought up to date.
         additions: folders that are laid over `functions/`.
+        source: the project.
+        release: archive with the template, layers and functions of a release, to be taken instead.
 
     Returns:
         The copy.
     """
     target.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
+        original = source / name
+        if original.is_dir():
             shutil.rmtree(target / name, ignore_errors=True)
-            shutil.copytree(source, target / name, ignore=NOT_COPIED)
+            shutil.copytree(original, target / name, ignore=NOT_COPIED)
         else:
-            shutil.copy2(source, target / name)
+            shutil.copy2(original, target / name)
+    if release:
+        _take_release(release, target)
     for folder in additions:
         shutil.copytree(folder, target / "functions", dirs_exist_ok=True, ignore=NOT_COPIED)
     for name in ENVIRONMENTS:
         link = target / name
         if not link.is_symlink():
-            link.symlink_to(ROOT / name)
+            link.symlink_to(source / name)
     return target
+
+
+def _take_release(archive: Path, target: Path) -> None:
+    """Put the sources of a release in the place of those of the project."""
+    with tarfile.open(archive) as sources:
+        for name in {member.name.split("/", 1)[0] for member in sources.getmembers()}:
+            if (target / name).is_dir():
+                shutil.rmtree(target / name)
+        sources.extractall(target, filter="data")

@@ -1,0 +1,153 @@
+"""`make local`, used as a person uses it: started, looked at, changed, ended by Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from cronce_tools.emulator.deployment import client
+from cronce_tools.emulator.process import Endpoint, free_port
+from cronce_tools.emulator.project import copy_project
+from tests.e2e.driver import wait_for
+
+COMMAND = [sys.executable, "-m", "cronce_tools.emulator"]
+JOB = """
+from cronce import Cron, Run, job
+
+@job("changed", schedule=Cron("* * * * *"))
+def changed(run: Run) -> None:
+    run.step("say", run.log.info, "changed indeed")
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """What came of it.
+
+    Attributes:
+        port: that was asked for.
+        seconds: wall times of the start and of the update.
+        introduction: what it said once it was there.
+        items: how many items a client of one's own found in the table that it named.
+        update: status of the update.
+        second: status and last words of another one on the same port.
+        status: of the first one, after Ctrl-C.
+        left: processes, files and notes that are left of it.
+    """
+
+    port: int
+    seconds: dict[str, float]
+    introduction: str
+    items: int
+    update: int
+    second: tuple[int, str]
+    status: int
+    left: list[str]
+
+
+class Terminal:
+    """A command and what it has written so far."""
+
+    def __init__(self, arguments: list[str], folder: Path) -> None:
+        paths = os.pathsep.join(str(folder / name) for name in ("tools", "layers/runtime"))
+        environment = {**os.environ, "PYTHONPATH": paths, "TMPDIR": str(folder / "tmp")}
+        (folder / "tmp").mkdir(exist_ok=True)
+        self.process = subprocess.Popen(
+            [*COMMAND, "--project", str(folder), *arguments],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.text = ""
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout as output:
+            for line in output:
+                self._lines.put(line)
+
+    def read_all(self) -> str:
+        """All that it wrote, once it has ended."""
+        self._reader.join(10)
+        while not self._lines.empty():
+            self.text += self._lines.get()
+        return self.text
+
+    def wait_for(self, pattern: str, seconds: float) -> re.Match[str]:
+        """Until something was written; the process must live."""
+
+        def look() -> re.Match[str] | None:
+            while not self._lines.empty():
+                self.text += self._lines.get()
+            assert self.process.poll() is None, self.text
+            return re.search(pattern, self.text)
+
+        return wait_for(pattern, look, seconds)
+
+
+def started_in(folder: Path) -> set[int]:
+    """The processes whose folder for temporary files is below a folder, whoever their parent is."""
+    found = set()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"TMPDIR={folder / 'tmp'}{os.sep}".encode() in environment.read_bytes():
+                found.add(int(environment.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def use(folder: Path) -> Session:
+    """Start it in a copy of the project, see a run, change a job, see that run, and end it."""
+    copy_project(folder)
+    port, seconds = free_port(), {}
+    started = time.perf_counter()
+    terminal = Terminal(["--port", str(port)], folder)
+    try:
+        terminal.wait_for("What happens:", 240)
+        seconds["make local -> deployed"] = time.perf_counter() - started
+        introduction = terminal.text
+        (folder / "functions/jobs/changed.py").write_text(JOB)
+        started = time.perf_counter()
+        update = Terminal(["update"], folder)
+        terminal.wait_for(r"executor +run\.succeeded run=local-minute@", 150)
+        (table,) = re.findall(r"--table-name (\S+)", introduction)
+        dynamodb = client(Endpoint(url=f"http://127.0.0.1:{port}"), "dynamodb")
+        items = dynamodb.scan(TableName=table)["Count"]
+        updated = update.process.wait(240)
+        seconds["make local-update"] = time.perf_counter() - started
+        second = Terminal(["--port", str(port)], folder)
+        refused = second.process.wait(60)
+        terminal.wait_for(r"executor +run\.succeeded run=changed@", 150)
+    finally:
+        terminal.process.send_signal(signal.SIGINT)
+        status = terminal.process.wait(60)
+    return Session(
+        port=port,
+        seconds=seconds,
+        introduction=introduction,
+        items=items,
+        update=updated,
+        second=(refused, second.read_all()),
+        status=status,
+        left=left_of(folder),
+    )
+
+
+def left_of(folder: Path) -> list[str]:
+    """What should have gone with it."""
+    files = [*(folder / "tmp").glob("cronce-emulator-*"), *(folder / ".make").glob("local-stack.json")]
+    return [*(f"process {each}" for each in started_in(folder)), *(str(file) for file in files)]

@@ -1,0 +1,134 @@
+"""What is around local AWS: its process, the template, a copy of the project, lines for a person.
+
+* What cannot be started says what to do. A client is pointed away from the user's own account.
+* Only what the emulator refuses is left out of a template.
+* Logs, notices and alarms are shown as a person reads them; metrics and what the platform writes are not.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from cronce_tools.emulator.__main__ import main
+from cronce_tools.emulator.deployment import without_refused
+from cronce_tools.emulator.follow import shown, told
+from cronce_tools.emulator.process import HOST, Emulator, EmulatorError, Endpoint, free_port, unused_port
+from cronce_tools.emulator.project import copy_project
+from cronce_tools.local.template import Template
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_port_that_is_taken_is_said() -> None:
+    with socket.socket() as server:
+        server.bind((HOST, 0))
+        server.listen()
+        port = server.getsockname()[1]
+        with pytest.raises(EmulatorError, match=f"port {port} is taken .*: name another one"):
+            unused_port(port)
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_what_is_no_port_is_said(port: int) -> None:
+    with pytest.raises(EmulatorError, match=f"{port} is no port"):
+        unused_port(port)
+
+
+def test_a_free_port_can_be_used() -> None:
+    port = free_port()
+    assert unused_port(port) == port
+
+
+def test_an_environment_that_is_missing_is_said_and_nothing_is_left(tmp_path: Path) -> None:
+    emulator = Emulator(python=tmp_path / "python")
+    with (
+        pytest.raises(EmulatorError, match=r"is missing: `make \.venv-emulator/ready` makes it"),
+        emulator,
+    ):
+        pass
+    with pytest.raises(EmulatorError, match="is not running"):
+        _ = emulator.pid
+
+
+def test_an_emulator_that_ends_at_once_is_said_with_its_last_words(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no room\nexit 3\n")
+    python.chmod(0o755)
+    emulator = Emulator(python=python)
+    with pytest.raises(EmulatorError, match="did not start:\nno room"), emulator:
+        pass
+    assert not emulator.folder.exists()
+
+
+def test_clients_do_not_see_the_users_own_account() -> None:
+    variables = Endpoint(url="http://127.0.0.1:1").environment()
+    assert variables["AWS_CONFIG_FILE"] == variables["AWS_SHARED_CREDENTIALS_FILE"] == "/dev/null"
+    assert variables["AWS_ACCESS_KEY_ID"] == "test"
+
+
+def test_only_what_the_emulator_refuses_is_left_out() -> None:
+    plain = {"Type": "AWS::CloudWatch::Alarm", "Properties": {"MetricName": "x"}}
+    resources = {
+        "Plain": plain,
+        "OnMath": {"Type": "AWS::CloudWatch::Alarm", "Properties": {"Metrics": []}},
+        "Both": {"Type": "AWS::CloudWatch::CompositeAlarm", "Properties": {}},
+    }
+    assert without_refused(resources) == ({"Plain": plain}, ("Both", "OnMath"))
+
+
+def test_nothing_of_this_template_is_left_out() -> None:
+    resources = Template.load().resources
+    assert without_refused(resources) == (resources, ())
+
+
+def test_a_copy_has_the_project_and_the_jobs_that_are_added(tmp_path: Path) -> None:
+    more = tmp_path / "more/jobs"
+    more.mkdir(parents=True)
+    (more / "extra.py").write_text("")
+    copy = copy_project(tmp_path / "copy", more.parent)
+    assert (copy / "template.yaml").read_text() == (ROOT / "template.yaml").read_text()
+    assert (copy / "functions/jobs/extra.py").exists()
+    assert (copy / "functions/executor.py").exists()
+    (more / "extra.py").unlink()
+    copy_project(copy, more.parent)
+    assert not (copy / "functions/jobs/extra.py").exists()
+
+
+def test_an_event_is_a_line_with_its_time_function_and_fields() -> None:
+    line = {
+        "level": "WARNING",
+        "location": "x:1",
+        "message": "run.failed",
+        "timestamp": "2026-03-01T12:00:03.100+00:00",
+        "service": "executor",
+        "run": "menu@2026-03-01T12:00:00Z",
+        "error": "first\nsecond",
+        "attempt": 2,
+    }
+    assert shown("executor", json.dumps(line)) == (
+        "12:00:03 executor   ! run.failed run=menu@2026-03-01T12:00:00Z error=first... attempt=2"
+    )
+
+
+@pytest.mark.parametrize("message", ["START RequestId: x", "{", "[]", json.dumps({"_aws": {}})])
+def test_metrics_and_what_the_platform_writes_are_not_shown(message: str) -> None:
+    assert shown("executor", message) is None
+
+
+def test_a_notice_is_shown_with_its_text_and_an_alarm_with_its_change() -> None:
+    at = "2026-03-01T12:01:02.000Z"
+    notice = {"Timestamp": at, "Subject": "menu missed", "Message": "One.\nTwo."}
+    assert told(notice) == "12:01:02 notice     menu missed\n    One.\n    Two."
+    change = {"AlarmName": "silent", "OldStateValue": "OK", "NewStateValue": "ALARM"}
+    assert told({"Timestamp": at, "Message": json.dumps(change)}) == "12:01:02 alarm      silent: OK -> ALARM"
+
+
+def test_an_update_without_a_stack_that_runs_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["update", "--project", str(tmp_path)]) == 1
+    assert "no local stack runs: `make local` starts one" in capsys.readouterr().err
