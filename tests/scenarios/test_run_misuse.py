@@ -96,13 +96,33 @@ SOURCES: dict[str, tuple[Callable[[Run], object], type[StepError], str]] = {
         StepError,
         "step 'send': checkpoint_every takes a whole number",
     ),
+    "no whole number of threads": (
+        lambda run: run.each("send", [1], str, concurrency=0),
+        StepError,
+        "step 'send': concurrency takes a whole number from 1 to 100, not 0",
+    ),
+    "too many threads": (
+        lambda run: run.each("send", [1], str, concurrency=101),
+        StepError,
+        "step 'send': concurrency takes a whole number from 1 to 100, not 101",
+    ),
+    "a step inside an item in a thread": (
+        lambda run: run.each("outer", [1, 2], lambda _: run.step("inner", int), concurrency=2),
+        StepError,
+        "'inner' inside step 'outer'",
+    ),
+    "an async item in a thread": (
+        lambda run: run.each("send", [1], lambda _: asynchronous(), concurrency=2, results=False),
+        StepError,
+        "step 'send/0' takes an ordinary function, not an `async def`",
+    ),
     "no items": (
-        lambda run: run.each("send", 5, str),  # type: ignore[arg-type]
+        lambda run: run.each("send", 5, str),  # type: ignore[call-overload]
         StepError,
         "step 'send': items takes a list or another iterable, not int",
     ),
     "a key that is no function": (
-        lambda run: run.each("send", [], str, key="id"),  # type: ignore[arg-type]
+        lambda run: run.each("send", [], str, key="id"),  # type: ignore[call-overload]
         StepError,
         "step 'send': key takes a function of an item, such as `lambda item: item[\"id\"]`, not 'id'",
     ),

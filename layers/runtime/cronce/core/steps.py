@@ -22,6 +22,12 @@ NAME_LIMIT = 200
 """Characters of a step's name or an item's key: services bound the idempotency keys made of them."""
 SHOWN = 40
 """Characters of a wrong text that its message shows."""
+CONCURRENCY_LIMIT = 100
+"""Items of an `each` at once: threads of one process, which share one processor or a few."""
+WITHOUT_VALUES = "null"
+"""The result of a chunk whose values are not kept."""
+NO_VALUE = object()
+"""In the place of the value of an item that was done without keeping it."""
 FORBIDDEN = "#/"
 """Separators of sort keys and of idempotency keys."""
 
@@ -65,6 +71,20 @@ def check_every(run_id: str, step: str, every: object) -> None:
         )
 
 
+def check_concurrency(run_id: str, step: str, concurrency: object) -> None:
+    """Check how many items are done at once.
+
+    Raises:
+        StepError: it is no whole number from 1 to `CONCURRENCY_LIMIT`.
+    """
+    whole = isinstance(concurrency, int) and not isinstance(concurrency, bool)
+    if not whole or not 1 <= int(str(concurrency)) <= CONCURRENCY_LIMIT:
+        raise StepError(
+            f"run {run_id}: step {step!r}: concurrency takes a whole number from 1 to {CONCURRENCY_LIMIT}, "
+            f"not {concurrency!r}"
+        )
+
+
 def check_items(run_id: str, step: str, items: object, key: object) -> None:
     """Check what an `each` goes through.
 
@@ -103,6 +123,19 @@ def item_key(run_id: str, step: str, key: object) -> str:
     return str(text)
 
 
+def refuse_coroutine(run_id: str, step: str, value: object) -> None:
+    """Refuse what an `async def` returns.
+
+    Raises:
+        StepError: it is a coroutine: nothing was done.
+    """
+    if inspect.iscoroutine(value):
+        value.close()  # or Python warns that nobody awaited it, somewhere else
+        raise StepError(
+            f"run {run_id}: step {step!r} takes an ordinary function, not an `async def`: nobody awaits it"
+        )
+
+
 def to_json(run_id: str, step: str, value: object) -> str:
     """A result as it is stored.
 
@@ -111,11 +144,7 @@ def to_json(run_id: str, step: str, value: object) -> str:
         StepResultNotSerializableError: JSON cannot carry it.
         StepResultTooLargeError: it takes more than `RESULT_LIMIT`.
     """
-    if inspect.iscoroutine(value):
-        value.close()  # or Python warns that nobody awaited it, somewhere else
-        raise StepError(
-            f"run {run_id}: step {step!r} takes an ordinary function, not an `async def`: nobody awaits it"
-        )
+    refuse_coroutine(run_id, step, value)
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         size = len(text.encode())
@@ -133,7 +162,9 @@ def to_json(run_id: str, step: str, value: object) -> str:
 
 
 def values_of(chunk: StepRecord) -> Iterable[tuple[str, Any]]:
-    """The item keys of a chunk, each with its value."""
+    """The item keys of a chunk, each with its value, or with `NO_VALUE`."""
+    if chunk.result == WITHOUT_VALUES:
+        return ((key, NO_VALUE) for key in chunk.keys)
     return zip(chunk.keys, json.loads(chunk.result), strict=True)
 
 

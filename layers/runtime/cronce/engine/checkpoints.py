@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cronce.core.steps import RESULT_LIMIT
+from cronce.core.steps import RESULT_LIMIT, WITHOUT_VALUES
 
 if TYPE_CHECKING:
     from cronce.engine.step_log import StepLog
@@ -20,12 +20,14 @@ class Checkpoints:
         log: where they are looked up and recorded.
         name: of the step.
         every: items of a chunk. Large values make smaller ones, so that a chunk always fits into an item.
+        keeps: whether values are kept, or only that an item is done.
     """
 
-    def __init__(self, log: StepLog, name: str, every: int) -> None:
+    def __init__(self, log: StepLog, name: str, every: int, *, keeps: bool = True) -> None:
         self._log = log
         self.name = name
         self._every = every
+        self.keeps = keeps
         self.recorded = log.finished_items(name)
         """The values of what is recorded, by item key, as JSON carries them."""
         self._keys: list[str] = []
@@ -42,7 +44,7 @@ class Checkpoints:
         self._size += size
         if len(self._keys) >= self._every:
             self._flush()
-        return json.loads(result)
+        return json.loads(result) if self.keeps else None
 
     @contextmanager
     def flushed(self) -> Iterator[None]:
@@ -58,4 +60,5 @@ class Checkpoints:
         keys, results = tuple(self._keys), self._results
         self._keys, self._results, self._size = [], [], 0
         done = len(self.recorded) + len(keys)
-        self._log.record(self.name, "[" + ",".join(results) + "]", done, keys)
+        result = f"[{','.join(results)}]" if self.keeps else WITHOUT_VALUES
+        self._log.record(self.name, result, done, keys)

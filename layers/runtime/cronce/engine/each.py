@@ -1,15 +1,26 @@
-"""The items of an `each`, one after the other."""
+"""The items of an `each`: which are done, who does the others, and what of it is recorded.
+
+Guaranteed: an item that is recorded is not done again. No item begins after a stop signal; those under way
+    are waited for, and what is finished is recorded, before anything is raised. Only a worker that is killed
+    loses what lies behind the last checkpoint: at most `checkpoint_every` items, and those under way.
+
+Items are pulled one by one, no more of them than can be done at once and one, so that they may be an iterator
+over very many. With `results=False` nothing grows with them but their keys.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cronce.core import steps
-from cronce.core.errors import DuplicateStepError
+from cronce.core.errors import DuplicateStepError, StepError
+from cronce.engine.hands import Hands, Task
 
 if TYPE_CHECKING:
     from cronce.engine.checkpoints import Checkpoints
+    from cronce.engine.hands import Done
     from cronce.engine.held_claim import HeldClaim
 
 I = TypeVar("I")  # noqa: E741 - an item
@@ -24,9 +35,12 @@ def keyed(
         DuplicateStepError: two items have one key.
         StepError: a key is malformed.
     """
+    if key is None:
+        yield from ((str(position), item) for position, item in enumerate(items))
+        return
     seen: set[str] = set()
-    for position, item in enumerate(items):
-        item_key = steps.item_key(run_id, name, key(item) if key else position)
+    for item in items:
+        item_key = steps.item_key(run_id, name, key(item))
         if item_key in seen:
             raise DuplicateStepError(
                 f"run {run_id}: step {name!r}: two items have the key {item_key!r}; "
@@ -36,27 +50,93 @@ def keyed(
         yield item_key, item
 
 
-def in_turn(
-    claim: HeldClaim,
-    checkpoints: Checkpoints,
-    items: Iterator[tuple[str, I]],
-    work: Callable[[str, I], object],
-) -> list[Any]:
-    """Do what is not done yet, and give all values in order of the items.
+class Each:
+    """One `each` at work.
 
     Args:
         claim: asked before each item.
         checkpoints: what is done, and where it is recorded.
-        items: with their keys.
-        work: does one.
+        hands: who does items.
     """
-    results: list[Any] = []
-    with checkpoints.flushed():
-        for key, item in items:
-            if key in checkpoints.recorded:
-                results.append(checkpoints.recorded[key])
-                continue
-            claim.check()
-            text = steps.to_json(claim.record.ref.id, f"{checkpoints.name}/{key}", work(key, item))
-            results.append(checkpoints.add(key, text))
-    return results
+
+    def __init__(self, claim: HeldClaim, checkpoints: Checkpoints, hands: Hands) -> None:
+        self._claim = claim
+        self._checkpoints = checkpoints
+        self._hands = hands
+        self._results: list[Any] = []
+
+    def work_off(self, items: Iterator[tuple[str, I]], work: Callable[[str, I], object]) -> list[Any] | None:
+        """Do what is not done yet.
+
+        Args:
+            items: with their keys.
+            work: does one.
+
+        Returns:
+            All values in order of the items; None if they are not kept.
+        """
+        with self._checkpoints.flushed(), self._hands:
+            try:
+                for position, (key, item) in enumerate(items):
+                    self._reserve(key)
+                    if key not in self._checkpoints.recorded:
+                        self._begin(
+                            Task(position=position, key=key, work=partial(self._text, work, key, item))
+                        )
+                while self._hands.working:
+                    self._take()
+            except BaseException as error:
+                self._finish(error)
+                raise
+        return self._results if self._checkpoints.keeps else None
+
+    def _begin(self, task: Task) -> None:
+        self._claim.check()
+        self._hands.begin(task)
+        while self._hands.full:
+            self._take()
+
+    def _text(self, work: Callable[[str, I], object], key: str, item: I) -> str:
+        name = f"{self._checkpoints.name}/{key}"
+        value = work(key, item)
+        if self._checkpoints.keeps:
+            return steps.to_json(self._claim.record.ref.id, name, value)
+        steps.refuse_coroutine(self._claim.record.ref.id, name, value)
+        return ""
+
+    def _take(self) -> None:
+        """Take one that is done."""
+        done = self._hands.take()
+        if done.raised is not None:
+            raise done.raised
+        self._keep(done)
+
+    def _finish(self, error: BaseException) -> None:
+        """Wait for what is under way, and record it; a second failure is noted with the first.
+
+        A run whose time is over is interrupted again while it waits here, so threads that hang hold nothing
+        up.
+        """
+        while self._hands.working:
+            done = self._hands.take()
+            if done.raised is None:
+                self._keep(done)
+            elif done.raised is not error:
+                error.add_note(f"item {done.task.key!r} failed as well: {type(done.raised).__name__}")
+
+    def _reserve(self, key: str) -> None:
+        """A place among the results, filled if the item is done."""
+        if not self._checkpoints.keeps:
+            return
+        value = self._checkpoints.recorded.get(key)
+        if value is steps.NO_VALUE:
+            raise StepError(
+                f"run {self._claim.record.ref.id}: step {self._checkpoints.name!r}: an earlier attempt did "
+                "items with results=False and kept no values: give it results=False, or another name"
+            )
+        self._results.append(value)
+
+    def _keep(self, done: Done) -> None:
+        value = self._checkpoints.add(done.task.key, done.text)
+        if self._checkpoints.keeps:
+            self._results[done.task.position] = value

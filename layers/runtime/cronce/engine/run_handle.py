@@ -15,13 +15,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from cronce.core import sleep, steps
 from cronce.core.errors import DuplicateStepError, StepError
 from cronce.engine.at_most_once import at_most_once
 from cronce.engine.checkpoints import Checkpoints
-from cronce.engine.each import in_turn, keyed
+from cronce.engine.each import Each, keyed
+from cronce.engine.hands import ManyHands, OwnHands
 from cronce.engine.run_facts import RunFacts
 from cronce.engine.run_log import RunLog
 from cronce.engine.step_function import KEY_PARAMETER, takes_key
@@ -178,6 +179,7 @@ class Run(RunFacts):
                 self._claim.sleep(until)
                 self._claim.check()
 
+    @overload
     def each(
         self,
         name: str,
@@ -187,43 +189,77 @@ class Run(RunFacts):
         *args: Any,
         key: Callable[[I], object] | None = None,
         checkpoint_every: int = 1,
-    ) -> list[T]:
-        """Do one piece of work for each item, one after the other, each once.
+        concurrency: int = 1,
+        results: Literal[True] = True,
+    ) -> list[T]: ...
 
-        Items that an earlier attempt recorded are not done again, whatever their order is now. If the
-        worker dies, what was done after the last checkpoint is done again under the same idempotency keys.
+    @overload
+    def each(
+        self,
+        name: str,
+        items: Iterable[I],
+        fn: Callable[..., object],
+        /,
+        *args: Any,
+        key: Callable[[I], object] | None = None,
+        checkpoint_every: int = 1,
+        concurrency: int = 1,
+        results: Literal[False],
+    ) -> None: ...
+
+    def each(  # noqa: PLR0913 - the author's API
+        self,
+        name: str,
+        items: Iterable[I],
+        fn: Callable[..., object],
+        /,
+        *args: Any,
+        key: Callable[[I], object] | None = None,
+        checkpoint_every: int = 1,
+        concurrency: int = 1,
+        results: bool = True,
+    ) -> list[Any] | None:
+        """Do one piece of work for each item, each once.
+
+        Items that an earlier attempt recorded are not done again, whatever their order is now. If the worker
+        dies, what was done after the last checkpoint is done again under the same idempotency keys.
 
         Args:
             name: unique within the run, without '#' and '/'.
-            items: what to work on.
+            items: what to work on; an iterator is taken item by item.
             fn: called as `fn(item, *args)`; if it has a parameter `idempotency_key`, it is given the
                 item's key.
             args: for `fn`, after the item.
             key: tells an item from the others, in every attempt; the default is its position, which is
                 right only if the items are the same ones in the same order.
             checkpoint_every: record after so many items. More is cheaper, and repeats more after a crash.
+            concurrency: so many items at once, in threads; `fn` must be able to bear it. The run's timeout
+                does not interrupt what is under way in them.
+            results: False: values are not kept, nor must JSON carry them; for very many items.
 
         Returns:
-            The values in order of the items, as JSON carries them.
+            The values in order of the items, as JSON carries them; None with `results=False`.
 
         Raises:
             DuplicateStepError: the run has a step of that name already, or two items have one key.
-            StepError: a name or key is malformed, items or key are not what they must be, this is inside
-                another step, or `fn` is an `async def`.
+            StepError: an argument is not what it must be, this is inside another step, or `fn` is an
+                `async def`.
             StepResultNotSerializableError: JSON cannot carry a value.
             StepResultTooLargeError: one value takes more than 256 KB.
         """
         steps.check_every(self.id, name, checkpoint_every)
+        steps.check_concurrency(self.id, name, concurrency)
         steps.check_items(self.id, name, items, key)
         with self._step(name, fn):
             with_key = takes_key(fn, (None, *args), {})
 
-            def work(item_key: str, item: I) -> T:
+            def work(item_key: str, item: I) -> object:
                 keyword = {KEY_PARAMETER: self.idempotency_key(name, item_key)} if with_key else {}
                 return fn(item, *args, **keyword)
 
-            checkpoints = Checkpoints(self._steps, name, checkpoint_every)
-            return in_turn(self._claim, checkpoints, keyed(self.id, name, items, key), work)
+            checkpoints = Checkpoints(self._steps, name, checkpoint_every, keeps=results)
+            hands = ManyHands(concurrency, name) if concurrency > 1 else OwnHands()
+            return Each(self._claim, checkpoints, hands).work_off(keyed(self.id, name, items, key), work)
 
     def _called(self, name: str, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
         if takes_key(fn, args, kwargs):
