@@ -130,6 +130,7 @@ def test_a_run_record_stays_under_a_kilobyte_with_every_text_at_its_limit() -> N
         last_owner=uuid,
         fencing_token=1_767_593_228,
         claim_until=None,
+        slice_ends_at=None,
         expect_by=None,
         dispatch=None,
         notice=Notice.PENDING,

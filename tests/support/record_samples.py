@@ -57,6 +57,7 @@ RUN = RunRecord(
     started_at=NOW,
     attempt_started_at=NOW,
     slice_started_at=NOW,
+    slice_ends_at=NOW,
     attempt_ended_at=NOW,
     attempt_outcome=Reason.LOST,
     ended_at=NOW,

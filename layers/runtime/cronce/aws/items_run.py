@@ -46,6 +46,7 @@ RUN_FORMS: Forms = {
     "started_at": optional(INSTANT),
     "attempt_started_at": optional(INSTANT),
     "slice_started_at": optional(INSTANT),
+    "slice_ends_at": optional(INSTANT),
     "attempt_ended_at": optional(INSTANT),
     "attempt_outcome": optional(member(Reason)),
     "ended_at": optional(INSTANT),

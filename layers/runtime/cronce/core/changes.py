@@ -155,4 +155,7 @@ def left_running(run: RunRecord, now: datetime) -> RunRecord:
     """The record once its worker no longer holds it: owner moved, execution added up, claim gone."""
     end = min(now, run.claim_until) if run.claim_until else now
     spent = max(end - run.slice_started_at, timedelta(0)) if run.slice_started_at else timedelta(0)
-    return replace(run, owner=None, last_owner=run.owner, claim_until=None, executed=run.executed + spent)
+    executed = run.executed + spent
+    return replace(
+        run, owner=None, last_owner=run.owner, claim_until=None, slice_ends_at=None, executed=executed
+    )

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 
 from cronce.core.attempts import noted, with_error
 from cronce.core.changes import left_running
-from cronce.core.claim import Invocation, claim_end
+from cronce.core.claim import TRUST_MARGIN, Invocation, claim_end
 from cronce.core.records import RunRecord
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus
 
@@ -108,6 +108,7 @@ def claimed(run: RunRecord, invocation: Invocation, token: int, now: datetime) -
         attempt_ended_at=None,
         attempt_outcome=None,
         slice_started_at=now,
+        slice_ends_at=invocation.deadline,
         dispatch=None,
         dispatches=0,
         unknown_since=None,
@@ -155,9 +156,20 @@ def lost(run: RunRecord, now: datetime, delay: timedelta, retention: timedelta) 
     """
     if left_running(run, now).executed >= run.timeout:
         return timed_out(run, now, retention)
+    failure = Failure(reason=Reason.LOST, text=_how_lost(run), delay=delay)
+    return attempt_failed(run, failure, now, retention)
+
+
+def _how_lost(run: RunRecord) -> str:
+    """A worker that renewed its claim up to the end of its invocation was most likely cut off by it."""
     seen = f"{run.claim_until:%Y-%m-%d %H:%M:%S}Z" if run.claim_until else "its claim"
-    text = f"worker lost: no sign of life past {seen} (attempt {run.attempt}, request {run.request_id})"
-    return attempt_failed(run, Failure(reason=Reason.LOST, text=text, delay=delay), now, retention)
+    cut_off = run.claim_until and run.slice_ends_at and run.claim_until >= run.slice_ends_at + TRUST_MARGIN
+    if cut_off:
+        return (
+            f"its invocation ended at {run.slice_ends_at:%H:%M:%S}Z in the middle of a step: no step may "
+            f"take longer. Make it smaller (`run.each`), or set ExecutorTimeout (request {run.request_id})"
+        )
+    return f"worker lost: no sign of life past {seen} (attempt {run.attempt}, request {run.request_id})"
 
 
 def job_unknown(run: RunRecord, problem: str, now: datetime, retention: timedelta) -> RunRecord:

@@ -99,6 +99,7 @@ class RunRecord:
         attempt_ended_at: when the last attempt was recorded as ended; None while one is under way.
         attempt_outcome: how it ended, if it failed: `error`, `lost`, `timeout`, `no_progress`.
         slice_started_at: the claim of this slice.
+        slice_ends_at: when Lambda ends the invocation of this slice; only while RUNNING.
         ended_at: when it became final.
         executed: execution of earlier slices and attempts, for `timeout`.
         owner: the worker that holds it; only while RUNNING.
@@ -138,6 +139,7 @@ class RunRecord:
     attempt_ended_at: datetime | None = None
     attempt_outcome: Reason | None = None
     slice_started_at: datetime | None = None
+    slice_ends_at: datetime | None = None
     ended_at: datetime | None = None
     executed: timedelta = timedelta(0)
     owner: str | None = None

@@ -197,6 +197,10 @@ class HeldClaim:
         self._close(Stop.CLAIM_LOST, why)
         self.broken = self.broken or broken
 
+    def hand_back(self) -> None:
+        """Close it: this process is told to end, and another one goes on."""
+        self._close(Stop.INVOCATION_ENDS, "the process was told to end, the next one goes on")
+
     def uncertain(self, why: str) -> None:
         """Close it: nobody knows what came of an at-most-once step."""
         self._close(Stop.UNCERTAIN, why)

@@ -66,5 +66,13 @@ class Operations:
             f"run {ref.id}: step {step!r} could not be resolved: others were in the way all the time"
         )
 
+    def progress(self, ref: RunRef) -> dict[str, int]:
+        """How many items of each `each` of a run are recorded, by step: the key of its last chunk says it."""
+        done: dict[str, int] = {}
+        for item in self.steps.load(ref):
+            if item.chunk is not None:
+                done[item.name] = max(item.chunk, done.get(item.name, 0))
+        return done
+
     def _step(self, ref: RunRef, name: str) -> StepRecord | None:
         return next((item for item in self.steps.load(ref) if item.name == name and item.chunk is None), None)

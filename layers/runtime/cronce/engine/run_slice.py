@@ -34,6 +34,10 @@ from cronce.engine.named_lease import RunLeases, leasing
 from cronce.engine.renewal import Renewal
 from cronce.engine.run_handle import Run
 from cronce.engine.step_log import StepLog
+from cronce.engine.termination import ended_gently
+
+SMALLER = "Make its steps smaller, or set ExecutorTimeout"
+"""What helps a run whose steps do not fit into an invocation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +74,10 @@ class RunSlice:
         Raises:
             StoreError: the store did not answer.
         """
+        with ended_gently(self.claim.hand_back, self.ledger.telemetry.flush):
+            return self._executed()
+
+    def _executed(self) -> RunRecord | None:
         run = Run(self.claim, self.log, self.ledger.telemetry, self.key_prefix)
         with self.renewal.renewing(self.leases.renew), leasing(self.leases):
             called = call(self.job, run, self.claim.time_left)
@@ -127,7 +135,7 @@ class RunSlice:
             case Stop.INVOCATION_ENDS if self.log.recorded:
                 return moves.next_slice(run, now)
             case Stop.INVOCATION_ENDS:
-                text = "the invocation ended without anything new being recorded"
+                text = f"nothing new was recorded before its end: {self.claim.why}. {SMALLER}"
                 failure = Failure(reason=Reason.NO_PROGRESS, text=text, delay=self._delay(run))
                 return moves.attempt_failed(run, failure, now, retention)
             case _ if raised is None:
