@@ -149,8 +149,10 @@ local-update: .venv/ready .venv-sam/ready ## deploy what has changed to the stac
 	@$(BIN)/python -m cronce_tools.emulator update
 
 .PHONY: bench
-bench: .venv/ready ## count the write units of a run, a step and a tick
-	@$(BIN)/python -m tests.benchmarks.write_units
+bench: .venv/ready .venv-bench/ready .venv-emulator/ready ## count units and calls, compare with peers, compute a month's cost
+	@$(BIN)/python -m tests.benchmarks.check_meter
+	@$(BIN)/python -m tests.benchmarks
+	@.venv-bench/bin/python -P tests/benchmarks/peers.py
 
 .PHONY: bench-cold
 bench-cold: .venv/ready build ## time each function's cold start from the build against a bare boto3 client
@@ -168,7 +170,7 @@ LOCK := .venv-lock/bin/uv pip compile -q --universal --python-version 3.11 --gen
 .PHONY: lock
 lock: .venv-lock/ready ## lock what requirements/*.in ask for: exact versions with the hashes of their files
 	$(LOCK) requirements/layer.in --output-file layers/runtime/requirements.txt $(ARGS)
-	for each in dev sam emulator audit lock; do \
+	for each in dev sam emulator audit bench lock; do \
 		$(LOCK) requirements/$$each.in --output-file requirements/$$each.txt $(ARGS) || exit; done
 
 # --- environments ---------------------------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ endif
 	@echo "== .venv with $(PYTHON)"
 	$(PYTHON) -m venv --clear .venv
 
-.venv-sam/bin/python .venv-emulator/bin/python .venv-audit/bin/python .venv-lock/bin/python: %/bin/python:
+.venv-sam/bin/python .venv-emulator/bin/python .venv-audit/bin/python .venv-bench/bin/python .venv-lock/bin/python: %/bin/python:
 	@echo "== $* with $(PYTHON)"
 	$(PYTHON) -m venv --clear $*
 
@@ -195,7 +197,7 @@ endif
 		> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cronce-sources.pth"
 	touch $@
 
-.venv-sam/ready .venv-emulator/ready .venv-audit/ready .venv-lock/ready: .venv-%/ready: requirements/%.txt .venv-%/bin/python
+.venv-sam/ready .venv-emulator/ready .venv-audit/ready .venv-bench/ready .venv-lock/ready: .venv-%/ready: requirements/%.txt .venv-%/bin/python
 	@echo '== install requirements/$*.txt'
 	.venv-$*/bin/python -m pip install -q -r requirements/$*.txt
 	touch $@
