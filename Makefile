@@ -188,10 +188,12 @@ endif
 	@echo "== $* with $(PYTHON)"
 	$(PYTHON) -m venv --clear $*
 
+# Each file is its own constraint (-c): pip takes `name[extra]` for another package than `name`, and refuses it as not
+# pinned on the day on which there is a newer release; constraints hold for both.
 # The second installation is apart, because what you pin for your jobs may be without hashes.
 .venv/ready: requirements/dev.txt functions/requirements.txt .venv/bin/python
 	@echo '== install what the tests need'
-	$(BIN)/python -m pip install -q -r requirements/dev.txt
+	$(BIN)/python -m pip install -q -r requirements/dev.txt -c requirements/dev.txt
 	$(BIN)/python -m pip install -q -r functions/requirements.txt
 	printf '%s\n' $(addprefix $(CURDIR)/,$(SOURCE_FOLDERS)) \
 		> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cronce-sources.pth"
@@ -199,7 +201,7 @@ endif
 
 .venv-sam/ready .venv-emulator/ready .venv-audit/ready .venv-bench/ready .venv-lock/ready: .venv-%/ready: requirements/%.txt .venv-%/bin/python
 	@echo '== install requirements/$*.txt'
-	.venv-$*/bin/python -m pip install -q -r requirements/$*.txt
+	.venv-$*/bin/python -m pip install -q -r requirements/$*.txt -c requirements/$*.txt
 	touch $@
 
 # --- template -------------------------------------------------------------------------------------------------------
