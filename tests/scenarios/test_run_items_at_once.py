@@ -14,6 +14,7 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
@@ -22,6 +23,7 @@ from cronce.core.records import RunRef
 from cronce.core.retry import Retry
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.executor import Outcome
+from cronce.engine.named_lease import lease
 from cronce.engine.run_handle import Run
 from tests.scenarios.run_world import MINUTE, SECOND, Killed, World, ask_to_cancel, dead
 
@@ -67,6 +69,18 @@ class Crowd:
 
 def chunks(world: World, ref: RunRef) -> list[tuple[int | None, int]]:
     return [(step.chunk, len(step.keys)) for step in world.store.steps.load(ref)]
+
+
+def test_an_item_may_take_a_lease_whatever_thread_does_it(world: World) -> None:
+    tokens: list[int] = []
+
+    def export(item: int) -> None:
+        with lease(f"export-{item}", timedelta(minutes=10)) as held:
+            tokens.append(held.fencing_token)
+
+    world.declare(lambda run: run.each("export", range(AT_ONCE), export, concurrency=AT_ONCE))
+    assert world.execute(world.plan()).outcome is Outcome.SUCCEEDED
+    assert tokens == [1] * AT_ONCE
 
 
 def test_items_are_done_at_once_and_values_come_in_order(world: World) -> None:

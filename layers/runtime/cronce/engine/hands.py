@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass
 from queue import SimpleQueue
 from types import TracebackType
@@ -108,8 +109,8 @@ class ManyHands:
     """Does so many tasks at once, in threads that end with the block.
 
     Left while tasks are under way (a time limit interrupted whoever waits for them), the threads end with
-    those
-    tasks: nothing can interrupt a thread. What they still do is recorded by nobody.
+    those tasks: nothing can interrupt a thread. What they still do is recorded by nobody. Each has a copy of
+    the caller's context, so that `cronce.lease` works in them too.
 
     Args:
         number: of threads.
@@ -138,7 +139,9 @@ class ManyHands:
         """Hand it to a thread that is idle; there are no more threads than there were tasks at once."""
         self._working += 1
         if len(self._threads) < self._working:
-            thread = threading.Thread(target=self._work, name=f"each {self._name}", daemon=True)
+            context = copy_context()
+            name = f"each {self._name}"
+            thread = threading.Thread(target=context.run, args=(self._work,), name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
         self._todo.put(task)
