@@ -154,6 +154,26 @@ def test_i48_a_resumed_job_has_its_grace_from_then_on_and_its_pause_is_not_liste
     assert times(resumed, 76.01) == [1, 61], "the first one that was not planned, and those after the pause"
 
 
+def test_a_job_that_is_resumed_before_its_next_time_has_not_missed_it() -> None:
+    """Paused and resumed before its next time; then its module breaks, or no tick comes for an hour.
+
+    `resume` makes it due and expected at once, so that a tick looks at it. That is no time of its schedule.
+    """
+    due, resumed_at = NOW + 180 * MINUTE, NOW + 60 * MINUTE
+    resumed = job_state(
+        schedule=Cron("0 15 * * *").spec(),
+        next_at=due,
+        planned_to=NOW,
+        resumed_at=resumed_at,
+        due_at=resumed_at,
+        expect_by=resumed_at + 15 * MINUTE,
+    )
+
+    assert times(resumed, 100) == []
+    assert times(resumed, 195) == []
+    assert times(resumed, 195.01) == [180]
+
+
 def test_a_stored_schedule_that_cannot_be_read_names_the_time_that_stands_beside_it() -> None:
     broken = job_state(schedule={"kind": "cron", "expression": "* * *"})
 

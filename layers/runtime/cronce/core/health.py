@@ -148,7 +148,8 @@ def overdue_times(job: JobState, now: datetime, after: datetime | None = None) -
     """
     if job.paused or job.removed_at or job.due_at is None or job.next_at is None or job.expect_by is None:
         return []
-    expect_by = job.expect_by
+    # A job that was resumed, with nothing missed, is due at once all the same; its next time is not late yet.
+    expect_by = max(job.expect_by, job.next_at + job.grace)
     if job.resumed_at is not None and job.next_at <= job.resumed_at:
         expect_by = max(expect_by, job.resumed_at + job.grace)  # it came due while the job was paused
     if expect_by >= now:
