@@ -72,6 +72,10 @@ simulate: .venv/ready ## play random histories with faults in a virtual world (S
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED), --processes $(PROCESSES) \
 		$(if $(FIRST),--first $(FIRST)) $(if $(SEEDS),--seeds $(SEEDS),--seconds $(SECONDS)))
 
+.PHONY: simulate-proof
+simulate-proof: .venv/ready ## plant one mistake after the other and see whether the simulation finds it
+	@$(BIN)/python -m pytest -m '' tests/simulation/test_planted.py $(ARGS)
+
 .PHONY: coverage
 coverage: .venv/ready .make/translated.json ## the tests with branch coverage
 	@$(BIN)/python -m pytest --cov --cov-report=term-missing $(ARGS)

@@ -10,17 +10,19 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cronce.core.alerting import is_settled, ref_of
+from cronce.core.alerting import RECOVERED, is_settled, ref_of
 from cronce.core.alerts import SCHEDULER, TIMES_KEPT, Alert, NoticeText, Trouble, TroubledTime
 from cronce.core.errors import NotifyError
 from cronce.core.health import SILENT_AFTER
 from cronce.core.jobstate import Gap
 from cronce.core.lease import CLOCK_SKEW
 from cronce.core.records import RunRecord, RunRef
-from cronce.core.run import Notice, RunStatus
+from cronce.core.run import Notice, Reason, RunStatus
+from cronce.engine.watchdog import PatrolReport
 from cronce.testing import LeaseItem, alert_key, run_key
 from cronce.testing.keys import LEASE, Item, Key
-from tests.simulation.scenario import MINUTE, Happening
+from tests.simulation.process import Process
+from tests.simulation.scenario import MINUTE, SECOND, Happening
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -80,7 +82,30 @@ class Alarms:
             if problem:
                 text = f"{after.scope}: {time.trouble} {time.scheduled_at:%d %H:%M}: {problem}"
                 self._world.violated("no alert without cause", text, time.job)
+        if before is not None and before.is_open and not after.is_open and after.closed_because == RECOVERED:
+            self._closes(after)
         self._counted[after.scope] = max(self._counted.get(after.scope, 0), after.count)
+
+    def _closes(self, alert: Alert) -> None:
+        """An alert of a job closes only when nothing listed is bad, or a later time went well."""
+        world = self._world
+        if alert.scope == SCHEDULER:
+            return
+        runs = [
+            item for item in world.store.table.partition(f"JOB#{alert.scope}") if isinstance(item, RunRecord)
+        ]
+        bad = [time for time in alert.times if self._is_bad(alert.scope, time)]
+        newest = max((time.scheduled_at for time in bad), default=None)
+        good = [run.ref.scheduled_at for run in runs if run.status is RunStatus.SUCCEEDED]
+        if newest is not None and max(good, default=newest) <= newest:
+            text = f"{alert.scope}: {bad[-1].trouble} {newest:%d %H:%M} and nothing since went well"
+            world.violated("an alert stands as long as something is wrong", text, alert.scope)
+
+    def _is_bad(self, scope: str, time: TroubledTime) -> bool:
+        run = self._world.item(run_key(RunRef(time.job or scope, time.scheduled_at, time.suffix)))
+        good = (RunStatus.SUCCEEDED, RunStatus.CANCELLED)
+        harmless = (Reason.EXCLUDED, Reason.SAME_LOCAL_TIME)
+        return not isinstance(run, RunRecord) or not (run.status in good or run.reason in harmless)
 
     def _groundless(self, time: TroubledTime) -> str | None:
         """Why nothing is wrong with a time that an alert lists."""
@@ -95,7 +120,10 @@ class Alarms:
             if now < time.scheduled_at + min(self._graces[time.job]) - CLOCK_SKEW:
                 return "its grace is not over"
             if isinstance(run, RunRecord) and run.status is RunStatus.SUCCEEDED and run.ended_at is not None:
-                return None if run.ended_at > now - A_PATROL - CLOCK_SKEW else f"it succeeded {run.ended_at}"
+                process = world.current
+                slow = process is None or process.disturbed  # it may have read what was true long ago
+                fresh = slow or run.ended_at > now - A_PATROL - CLOCK_SKEW
+                return None if fresh else f"it succeeded {run.ended_at}"
             return None
         if time.trouble is Trouble.FAILED:
             is_failed = isinstance(run, RunRecord) and run.status is RunStatus.FAILED
@@ -103,6 +131,27 @@ class Alarms:
         if isinstance(run, RunRecord) and run.status is RunStatus.SKIPPED:
             return None
         return None if self._world.accounts.gap_at(time.job, time.scheduled_at) else "it was not skipped"
+
+    def patrolled(self, process: Process, report: PatrolReport) -> None:
+        """A patrol that nothing disturbed has come to its end: what hangs in a worker's hands is told."""
+        world = self._world
+        if not report.complete or process.disturbed or process.skew:
+            return
+        settled = process.began - world.store.table.index_lag - SECOND
+        for job, runs in world.watch.unfinished.items():
+            for run in runs.values():
+                since = run.slice_started_at
+                works = run.status is RunStatus.RUNNING and since is not None and since < settled
+                late = run.expect_by is not None and run.expect_by < settled
+                if works and late and run.claim_until and run.claim_until > world.hub.now:
+                    self._must_list(job, run)
+
+    def _must_list(self, job: str, run: RunRecord) -> None:
+        alert = self._world.item(alert_key(job))
+        full = isinstance(alert, Alert) and alert.count > TIMES_KEPT
+        if (job, run.ref.scheduled_at) not in self._listed and not full:
+            text = f"{run.ref.id} was expected by {run.expect_by}"
+            self._world.violated("a patrol lists what is late", text, job)
 
     # --- at the end ---------------------------------------------------------------------------------------
 

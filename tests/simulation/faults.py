@@ -50,8 +50,11 @@ class Fault(StrEnum):
     """By less than what is tolerated."""
     CLOCK_JUMPS = "clock jumps"
     """By minutes or an hour."""
+    OPERATOR_ACTS = "operator acts"
+    """A job is paused or resumed, or a run is to be cancelled, right now."""
 
 
+STANDSTILLS = (Fault.STOPPED, Fault.FROZEN)
 WEIGHTS = {
     Fault.CRASH_BEFORE: 3,
     Fault.CRASH_AFTER: 4,
@@ -65,6 +68,7 @@ WEIGHTS = {
     Fault.CUT_OFF: 1,
     Fault.CLOCK_DRIFTS: 1,
     Fault.CLOCK_JUMPS: 1,
+    Fault.OPERATOR_ACTS: 2,
 }
 
 
@@ -158,6 +162,8 @@ class Faults:
             result = self._world.execute(process, name, proceed)
         finally:
             self._world.store.conflict(0)
+        if fault in STANDSTILLS and before is None:
+            self._stand_still(process, name, fault is Fault.FROZEN)
         if fault is Fault.CRASH_AFTER:
             process.die()
         if fault is Fault.REPLY_LOST:
@@ -176,8 +182,10 @@ class Faults:
                 return partial(self._cut, process, name, span(occasion, 1, 20))
             case Fault.CUT_OFF:
                 return partial(self._cut, process, name, span(occasion, 30, 600))
-            case Fault.STOPPED | Fault.FROZEN:
-                return partial(self._stand_still, process, span(occasion, 1, 400), fault is Fault.FROZEN)
+            case Fault.STOPPED | Fault.FROZEN if self._chance.happens(f"{occasion}/before", 0.5):
+                return partial(self._stand_still, process, name, fault is Fault.FROZEN)
+            case Fault.OPERATOR_ACTS:
+                return partial(self._world.incidents.operator, occasion)
             case Fault.CLOCK_DRIFTS | Fault.CLOCK_JUMPS:
                 return partial(self._skew, process, fault, occasion)
             case _:
@@ -194,10 +202,12 @@ class Faults:
         process.cut_until = self._world.hub.now + span
         self._no_answer(process, name, f"cut off for {span}")
 
-    def _stand_still(self, process: Process, span: timedelta, machine: bool) -> None:
+    def _stand_still(self, process: Process, name: str, machine: bool) -> None:
         hub = self._world.hub
+        span = self._chance.span(f"{process.name}.{process.calls}/{name}/stands", 1, 400)
         process.frozen_until = hub.now + span
-        if machine:
+        if machine:  # so do the timers of Lambda on it
+            process.deadline += span
             process.stood_still += span.total_seconds()
         process.wait(timedelta(milliseconds=1))
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from cronce.core.jobstate import JobState, Pause
+from cronce.core.schedule import schedule_from_spec
 from cronce.testing import job_key
 from tests.simulation.scenario import SECOND, Happening, Incident
+
+SET_BACK = timedelta(hours=2)
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -24,12 +28,14 @@ class Incidents:
     Attributes:
         on: what is happening now, to which job.
         deleted: jobs whose item somebody deleted.
+        restored: jobs whose item somebody set back.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self.on: Counter[tuple[Happening, str]] = Counter()
         self.deleted: set[str] = set()
+        self.restored: set[str] = set()
 
     def plan(self) -> None:
         """Put them on the hub."""
@@ -46,6 +52,8 @@ class Incidents:
                 self._cancel(incident.job)
             case Happening.ITEM_GONE:
                 self._delete(incident.job)
+            case Happening.ITEM_BACK:
+                self._set_back(incident.job)
             case _:
                 self.on[incident.what, incident.job] += 1
                 self._apply(incident, begins=True)
@@ -79,6 +87,8 @@ class Incidents:
 
     def _calm_down(self) -> None:
         self._set_weather()
+        for plan in self._world.scenario.jobs:
+            self._resume(plan.name)
         self._world.timeline.note("WORLD", "trouble is over")
 
     def _pause(self, job: str) -> None:
@@ -100,6 +110,31 @@ class Incidents:
                 expect_by=None if gone else now + state.grace,
             )
             self._world.edit("resume", back)
+
+    def operator(self, occasion: str) -> None:
+        """An operator does something at this very instant."""
+        world = self._world
+        job = world.chance.one_of(f"{occasion}/job", [plan.name for plan in world.scenario.jobs])
+        state = world.item(job_key(job))
+        if world.chance.happens(f"{occasion}/cancels", 0.3):
+            self._cancel(job)
+        elif isinstance(state, JobState) and state.paused is not None:
+            self._resume(job)
+        else:
+            self._pause(job)
+            again = world.chance.span(f"{occasion}/resumes", 60, 7200)
+            world.hub.at(world.hub.now + again, partial(self._resume, job))
+
+    def _set_back(self, job: str) -> None:
+        """Somebody restores a job's item as it was two hours ago: its times since then are on record."""
+        state = self._world.item(job_key(job))
+        if isinstance(state, JobState) and state.due_at is not None:
+            self.restored.add(job)
+            before = state.planned_to - SET_BACK
+            local = state.planned_local - SET_BACK
+            first = schedule_from_spec(state.schedule).next_after(before)
+            back = replace(state, planned_to=before, planned_local=local, next_at=first, due_at=first)
+            self._world.edit("restore", back)
 
     def _delete(self, job: str) -> None:
         """Somebody deletes a job's item; not that of a removed job, for then nothing knows it any more."""

@@ -44,7 +44,8 @@ class Queue:
         first = world.hub.now
         world.hub.at(first + soon, partial(self._deliver, ref, f"exec {request}", first))
         if world.faults.happens("invocation doubled", request, rate):
-            again = world.chance.span(f"{request}/again", 0.0, 60)
+            at_once = world.chance.happens(f"{request}/at once", 0.5)
+            again = world.chance.span(f"{request}/again", 0.0, 0.05 if at_once else 60)
             world.hub.at(first + soon + again, partial(self._deliver, ref, f"exec {request} twice", first))
 
     def _deliver(self, ref: RunRef, name: str, accepted: datetime) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from cronce.core.retry import Retry
 from cronce.core.schedule import At, Cron, Every, Schedule
 from tests.simulation.chance import Chance
-from tests.simulation.faults import WEIGHTS, Fault, Weather
+from tests.simulation.faults import Fault, Weather
 from tests.simulation.scenario import (
     DAY,
     MINUTE,
@@ -67,6 +67,7 @@ _LASTS = {
     Happening.SCHEDULER_DOWN: (60, 6 * 3600),
     Happening.CANCEL: (60, 60),
     Happening.ITEM_GONE: (60, 60),
+    Happening.ITEM_BACK: (60, 60),
     Happening.BROKEN: (60, 4 * 3600),
 }
 _OF_A_JOB = {
@@ -76,59 +77,121 @@ _OF_A_JOB = {
     Happening.PAUSED,
     Happening.CANCEL,
     Happening.ITEM_GONE,
+    Happening.ITEM_BACK,
 }
 
 
-def drawn(seed: int) -> Scenario:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shape:
+    """What kind of histories are drawn.
+
+    Attributes:
+        days: how long they may be.
+        fair: probabilities of a fault of a call in quiet times.
+        bad: likewise in storms.
+        dense: probability that a job of a short history is due often.
+        kinds: probability of each kind of fault to be there at all.
+        incidents: of a history, at least.
+        only: the kinds of faults that there may be.
+        happenings: the kinds of incidents that there may be.
+        trouble: probabilities that an attempt goes wrong by the job's own fault.
+        no_mapping: probability that the stream's mapping is off from beginning to end: the sweep is enough.
+    """
+
+    days: tuple[float, ...] = (0.25, 0.25, 0.5, 1, 2, 3, 7, 14, 30, 60, 60, 60)
+    fair: tuple[float, ...] = (0.0, 0.001, 0.005)
+    bad: tuple[float, ...] = (0.01, 0.03, 0.08)
+    dense: float = 0.5
+    kinds: float = 0.7
+    incidents: int = 0
+    only: tuple[Fault, ...] = tuple(Fault)
+    happenings: tuple[Happening, ...] = tuple(Happening)
+    trouble: tuple[float, ...] = (0.0, 0.0, 0.05, 0.3)
+    no_mapping: float = 0.1
+
+
+WIDE = Shape()
+STORMY = Shape(days=(0.1, 0.2), fair=(0.01, 0.03), bad=(0.05,), dense=0.8, kinds=0.8, incidents=3)
+"""Short ones in which much goes wrong: to see whether a mistake is found."""
+
+STALLING = replace(STORMY, fair=(0.04,), dense=1.0, kinds=1.0, only=(Fault.STOPPED, Fault.FROZEN))
+"""Processes stand still for minutes, and nothing else goes wrong with calls."""
+OPERATING = replace(STORMY, fair=(0.03,), kinds=1.0, only=(Fault.OPERATOR_ACTS,))
+"""Operators act between the calls of others."""
+RESTORED = replace(STORMY, happenings=(Happening.ITEM_BACK, Happening.SCHEDULER_DOWN))
+"""Items are set back by hand."""
+UNMAPPED = replace(STORMY, no_mapping=1.0)
+"""Nothing comes through the stream."""
+FAILING = replace(STORMY, fair=(0.0,), trouble=(0.5,), no_mapping=0.0)
+"""Jobs fail, and little else happens."""
+
+
+def drawn(seed: int, shape: Shape = WIDE) -> Scenario:
     """The scenario of a seed."""
     chance = Chance(seed)
     start = chance.one_of("start", STARTS)
-    days = chance.one_of("days", (0.25, 0.25, 0.5, 1, 2, 3, 7, 14, 30, 60))
+    days = chance.one_of("days", shape.days)
     trouble_ends = start + days * DAY
-    most = 14 if days >= LONG else 5
-    jobs = tuple(_job(chance, number, start, days) for number in range(chance.number("jobs", 1, most)))
-    kinds = tuple(kind for kind in WEIGHTS if chance.happens(f"kind {kind}", 0.7))
+    dense = shape.dense if days <= 1 else 0.0
+    most = 14 if days >= LONG else 5 if days > STORMY.days[-1] else 3
+    stage = _Stage(start, days, dense, shape.trouble)
+    jobs = tuple(_job(chance, number, stage) for number in range(chance.number("jobs", 1, most)))
+    kinds = tuple(kind for kind in shape.only if chance.happens(f"kind {kind}", shape.kinds))
     turns = chance.one_of("turns", (0.0, 0.05, 0.3))
-    bad = chance.one_of("bad", (0.01, 0.03, 0.08))
     return Scenario(
         seed=seed,
         start=start,
         trouble_ends=trouble_ends,
         end=trouble_ends + CALM,
         jobs=jobs,
-        incidents=_incidents(chance, start, trouble_ends, [job.name for job in jobs]),
-        weather=Weather(fault=chance.one_of("fair", (0.0, 0.001, 0.005)), kinds=kinds, turns=turns),
-        storm=Weather(fault=bad, kinds=kinds or tuple(Fault), turns=max(turns, 0.3)),
+        incidents=_mapping(chance, start, trouble_ends, shape)
+        + _incidents(chance, (start, trouble_ends), [job.name for job in jobs], shape),
+        weather=Weather(fault=chance.one_of("fair", shape.fair), kinds=kinds, turns=turns),
+        storm=Weather(
+            fault=chance.one_of("bad", shape.bad), kinds=kinds or tuple(Fault), turns=max(turns, 0.3)
+        ),
         mapping_lag=chance.one_of("lag", (0.2, 0.5, 3.0, 20.0)),
     )
 
 
-def _job(chance: Chance, number: int, start: datetime, days: float) -> JobPlan:
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What jobs are drawn for."""
+
+    start: datetime
+    days: float
+    dense: float
+    trouble: tuple[float, ...]
+
+
+def _job(chance: Chance, number: int, stage: _Stage) -> JobPlan:
     what = f"job {number}"
-    schedule, a_day = _schedule(chance, what, start, days)
-    other, other_a_day = _schedule(chance, f"{what} changed", start, days)
-    policies = _policies(chance, what, start)
+    schedule, a_day = _schedule(chance, what, stage)
+    other, other_a_day = _schedule(chance, f"{what} changed", stage)
+    policies = _policies(chance, what, stage.start)
     more = chance.happens(f"{what} other policies", 0.3)
     return JobPlan(
         name=f"job-{number}",
         definitions=(
             Definition(schedule=schedule, policies=policies),
             Definition(
-                schedule=other, policies=_policies(chance, f"{what} changed", start) if more else policies
+                schedule=other,
+                policies=_policies(chance, f"{what} changed", stage.start) if more else policies,
             ),
         ),
         pieces=_pieces(chance, what),
-        trouble=chance.one_of(f"{what} trouble", (0.0, 0.0, 0.05, 0.3)),
+        trouble=chance.one_of(f"{what} trouble", stage.trouble),
         a_day=max(a_day, other_a_day),
     )
 
 
-def _schedule(chance: Chance, what: str, start: datetime, days: float) -> tuple[Schedule, float]:
+def _schedule(chance: Chance, what: str, stage: _Stage) -> tuple[Schedule, float]:
+    days = stage.days
     kind = chance.number(f"{what} kind", 0, 9)
     if kind == 0:
-        at = start + chance.number(f"{what} at", 1, int(days * 1440)) * MINUTE
+        at = stage.start + chance.number(f"{what} at", 1, int(days * 1440)) * MINUTE
         return At(at), 1 / max(days, 1)
-    dense = days <= 1 and chance.happens(f"{what} dense", 0.5)
+    dense = chance.happens(f"{what} dense", stage.dense)
     if kind == 1:
         sparse = (1440, 2880, 10080) if days >= LONG else (90, 250, 1440)
         minutes = chance.one_of(f"{what} every", (7, 25, 90) if dense else sparse)
@@ -161,7 +224,7 @@ def _policies(chance: Chance, what: str, start: datetime) -> dict[str, Any]:
         "max_lateness": chance.one_of(
             f"{what} lateness", (None, None, timedelta(minutes=4), timedelta(hours=2))
         ),
-        "catch_up_cap": chance.one_of(f"{what} cap of runs", (2, 8, 20)),
+        "catch_up_cap": chance.one_of(f"{what} cap of runs", (2, 5, 8)),
         "exclude": frozenset(days) if excluded else (),
     }
 
@@ -184,11 +247,22 @@ def _pieces(chance: Chance, what: str) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _incidents(chance: Chance, start: datetime, end: datetime, jobs: list[str]) -> tuple[Incident, ...]:
+def _mapping(chance: Chance, start: datetime, trouble_ends: datetime, shape: Shape) -> tuple[Incident, ...]:
+    """The incident that the mapping is off all the time, if it is."""
+    off = Incident(what=Happening.MAPPING_OFF, start=start, lasts=trouble_ends + CALM - start)
+    return (off,) if chance.happens("no mapping", shape.no_mapping) else ()
+
+
+def _incidents(
+    chance: Chance, when: tuple[datetime, datetime], jobs: list[str], shape: Shape
+) -> tuple[Incident, ...]:
+    start, end = when
     days = (end - start) / DAY
     incidents = []
-    for number in range(chance.number("incidents", 0, min(2 + int(2 * days), 12))):
-        what = chance.one_of(f"incident {number}", tuple(Happening))
+    for number in range(
+        chance.number("incidents", shape.incidents, shape.incidents + min(2 + int(2 * days), 12))
+    ):
+        what = chance.one_of(f"incident {number}", shape.happenings)
         at = start + chance.fraction(f"incident {number} at") * (end - start)
         low, high = _LASTS.get(what, (60, 8 * 3600 if days < LONG else 3600))
         lasts = chance.span(f"incident {number} lasts", low, high)

@@ -101,6 +101,7 @@ class Happening(StrEnum):
     PAUSED = "job paused"
     CANCEL = "cancel asked for"
     ITEM_GONE = "job item deleted"
+    ITEM_BACK = "job item restored"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,19 +17,20 @@ from hashlib import sha256
 import pytest
 
 from cronce.core.records import RunRecord
-from tests.simulation.lottery import drawn
+from tests.simulation.lottery import STORMY, drawn
 from tests.simulation.scenario import Scenario
 from tests.simulation.shrink import shrunk
 from tests.simulation.world import World
 
 SEEDS = (0, 5, 7, 10, 13, 16, 19, 21)
 """Chosen for speed, and because nearly every kind of fault and incident is among them."""
-EVENTFUL = 77
+EVENTFUL = 1
+"""Of the short and stormy ones."""
 
 
 def history(seed: int) -> str:
     """What happened, in a few bytes: the faults, and what became of every run."""
-    world = World(drawn(seed))
+    world = World(drawn(seed, STORMY))
     world.play()
     runs = [
         (item.ref.id, item.status.value, item.rev, item.fencing_token, str(item.ended_at))
@@ -65,7 +66,7 @@ def test_the_hash_seed_of_the_interpreter_changes_nothing() -> None:
 
 
 def test_a_fault_can_be_spared_and_the_others_stay() -> None:
-    scenario = drawn(EVENTFUL)
+    scenario = drawn(EVENTFUL, STORMY)
     whole = World(scenario)
     whole.play()
     middle = len(whole.faults.sites) // 2
@@ -87,7 +88,7 @@ def test_a_failing_history_is_made_smaller() -> None:
             world.violated("no worker dies", "one did")
         return world
 
-    scenario = drawn(EVENTFUL)
+    scenario = drawn(EVENTFUL, STORMY)
     found = shrunk(scenario, play, tries=60)
     assert found is not None
     assert len(found.scenario.jobs) < len(scenario.jobs) or len(scenario.jobs) == 1

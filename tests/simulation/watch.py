@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from cronce.core.claim import CLAIM_TTL, TAKE_OVER_AFTER
 from cronce.core.jobstate import JobState
-from cronce.core.lease import BELIEF_MARGIN, CLOCK_SKEW
+from cronce.core.lease import BELIEF_MARGIN, CLOCK_SKEW, LEASE_TTL
 from cronce.core.records import RunRecord, RunRef, StepRecord, StepStatus
 from cronce.core.run import RunStatus
 from cronce.engine.run_handle import Run
 from cronce.testing import LeaseItem, Marker, job_key
 from cronce.testing.keys import Item, Key
-from tests.simulation.process import Process
+from tests.simulation.process import ZERO, Process
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -56,10 +56,11 @@ class Watch:
         for _, before, after in changes:
             item = after or before
             if isinstance(item, RunRecord):
-                self._run(writer, before if isinstance(before, RunRecord) else None, item)
+                if call != "runs.set_aside":  # it moves the item's place in the index, by key alone
+                    self._run(writer, before if isinstance(before, RunRecord) else None, item)
                 jobs[item.ref.job] = None
             elif isinstance(item, JobState):
-                self._job(before if isinstance(before, JobState) else None, item)
+                self._job(writer, before if isinstance(before, JobState) else None, item)
                 jobs[item.name] = None
             elif isinstance(item, Marker):
                 (self._markers[item.ref.job].add if after else self._markers[item.ref.job].discard)(item.ref)
@@ -67,7 +68,7 @@ class Watch:
             elif isinstance(item, StepRecord):
                 self._step(writer, item)
             elif isinstance(item, LeaseItem):
-                self._lease(before, item)
+                self._lease(writer, before, item)
         if call == "plans.commit":
             self._planner(writer)
         for job in jobs:
@@ -111,11 +112,13 @@ class Watch:
     def _claimed(self, before: RunRecord, after: RunRecord) -> None:
         job = after.ref.job
         self.claims += 1
+        if after.attempt > after.max_attempts:
+            self._world.violated("attempts are limited", f"{after.ref.id}: {after.attempt}", job)
         if before.status is not RunStatus.PENDING:
             self._world.violated("only a PENDING run is claimed", f"{after.ref.id}: {before.status}", job)
-        in_order = (
-            None not in self._limits[job]
-        )  # without slots, tokens are drawn before the claim is written
+        # Without slots, tokens are drawn before the claim is written. And of a job that is deleted by hand
+        # while it is not deployed, nothing is left.
+        in_order = None not in self._limits[job] and not self._world.item_was_deleted(job)
         if after.fencing_token <= (self._tokens[job] if in_order else before.fencing_token):
             text = f"{after.ref.id}: {after.fencing_token} after {self._tokens[job]}"
             self._world.violated("tokens strictly increase", text, job)
@@ -165,11 +168,13 @@ class Watch:
 
     # --- jobs ---------------------------------------------------------------------------------------------
 
-    def _job(self, before: JobState | None, after: JobState) -> None:
+    def _job(self, writer: Process | None, before: JobState | None, after: JobState) -> None:
         if before is None:
             return
         same = before.schedule_hash == after.schedule_hash
-        if same and after.planned_to < before.planned_to:
+        if before.paused is not None and after.paused is None and writer is not None:
+            self._world.violated("only an operator ends a pause", writer.name, after.name)
+        if same and after.planned_to < before.planned_to and writer is not None:
             text = f"{before.planned_to} -> {after.planned_to}"
             self._world.violated("planned_to never moves back", text, after.name)
         self._tokens[after.name] = max(self._tokens[after.name], before.slots.fencing_token)
@@ -221,14 +226,26 @@ class Watch:
 
     # --- the lease ----------------------------------------------------------------------------------------
 
-    def _lease(self, before: Item | None, after: LeaseItem) -> None:
+    def _lease(self, writer: Process | None, before: Item | None, after: LeaseItem) -> None:
         if not isinstance(before, LeaseItem):
             return
         if after.fencing_token < before.fencing_token:
             self._world.violated("tokens strictly increase", f"the lease: {after.fencing_token}")
+        if writer is not None and before.owner not in (None, after.owner):
+            self._leaves(writer, before, after)
         taken = after.owner is not None and after.owner != before.owner
         if taken and after.fencing_token == before.fencing_token:
             self._world.violated("each lease has its token", f"{before.owner} -> {after.owner}")
+
+    def _leaves(self, writer: Process, before: LeaseItem, after: LeaseItem) -> None:
+        """Its holder gives it back; others take it when it is over, or cannot be believed."""
+        now, until = self._world.hub.now, before.lease_until
+        if after.owner is None and writer.owner != before.owner:
+            self._world.violated("only its holder gives the lease back", f"{writer.name}, not {before.owner}")
+        credible = until <= now + LEASE_TTL + BELIEF_MARGIN
+        sound = not writer.disturbed and writer.skew == ZERO
+        if after.owner is not None and credible and sound and until > now + CLOCK_SKEW:
+            self._world.violated("a live lease is not taken", f"{writer.name}: {before.owner} until {until}")
 
     def _planner(self, writer: Process | None) -> None:
         lease = self._world.item(("SCHEDULER", "LEASE"))

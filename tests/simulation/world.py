@@ -18,7 +18,7 @@ from cronce.core.errors import StoreError
 from cronce.core.run import DueKind
 from cronce.engine.scheduler import TickEnd, TickReport
 from cronce.engine.watchdog import PatrolReport
-from cronce.testing import LeaseItem, MemoryStore
+from cronce.testing import LeaseItem, MemoryStore, job_key
 from cronce.testing.keys import LEASE, Item, Key
 from tests.simulation.accounts import Accounts
 from tests.simulation.alarms import Alarms
@@ -160,6 +160,8 @@ class World:
     def process_ended(self, process: Process, result: object) -> None:
         """A process has come to its end, one way or the other."""
         self.alive.discard(process)
+        if isinstance(result, PatrolReport):
+            self.alarms.patrolled(process, result)
         if isinstance(result, PatrolReport) and result.complete and result.in_time:
             self._looked_at = max(self._looked_at, process.began)
         if isinstance(result, TickReport) and result.end is TickEnd.COMPLETED:
@@ -254,7 +256,8 @@ class World:
             and not (lease.fingerprint or "incomplete").startswith("incomplete")
         )
         loud = (Happening.ALTERNATE, Happening.STORM, Happening.INDEX_LATE, Happening.STORE_DOWN)
-        seen = min(self._ticked_at, self._looked_at) > self._wrote_at + self.store.table.index_lag
+        whole = all(self.item(job_key(plan.name)) for plan in self.scenario.jobs)
+        seen = whole and min(self._ticked_at, self._looked_at) > self._wrote_at + self.store.table.index_lag
         if not sound or not seen or self.alive or self.stream.is_busy or any(map(self.is_on, loud)):
             return None
         soonest = min(now + LONGEST_SKIP, self.scenario.end)
