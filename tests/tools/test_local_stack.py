@@ -5,18 +5,21 @@
 * P82: the filter is the template's own.
 * A killed process reaches AWS no more; others do.
 * Its time limits are the template's.
+* A job that works for long has its claim renewed on the virtual clock, as in Lambda on the real one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
 import pytest
 
+from cronce.testing import ManualClock
 from cronce_tools.local.cloud import ProcessKilled
+from cronce_tools.local.renewal import ClockRenewal
 from cronce_tools.local.stack import TIMEOUTS, LocalStack, local_stack
 from cronce_tools.local.template import Template
 
@@ -131,3 +134,26 @@ def test_the_time_limits_are_the_templates() -> None:
     template = Template.load()
     limits = {name: template.properties(f"{name.title()}Function")["Timeout"] for name in TIMEOUTS}
     assert limits == {**TIMEOUTS, "executor": {"Ref": "ExecutorTimeout"}}
+
+
+def test_a_claim_is_renewed_when_a_job_works_and_not_when_real_time_passes() -> None:
+    clock = ManualClock(datetime(2026, 1, 5, tzinfo=UTC))
+    renewal = ClockRenewal(clock)
+    outer: list[datetime] = []
+    inner: list[datetime] = []
+
+    def renewed(times: list[datetime]) -> bool:
+        times.append(clock.now())
+        return True
+
+    with renewal.renewing(lambda: renewed(outer)):
+        renewal.work(timedelta(seconds=15))
+        with renewal.renewing(lambda: renewed(inner)):
+            renewal.work(timedelta(seconds=30))
+        renewal.work(timedelta(seconds=30))
+    renewal.work(timedelta(minutes=1))
+
+    start = datetime(2026, 1, 5, tzinfo=UTC)
+    assert [int((time - start).total_seconds()) for time in inner] == [35]
+    assert [int((time - start).total_seconds()) for time in outer] == [50, 70]
+    assert clock.now() == start + timedelta(seconds=135)

@@ -33,6 +33,7 @@ from cronce.core.records import RunRecord
 from cronce.testing import ManualClock
 from cronce_tools.local.alarms import Alarm, Metrics, alarms
 from cronce_tools.local.cloud import Cloud, ProcessKilled
+from cronce_tools.local.renewal import ClockRenewal
 from cronce_tools.local.stream import Stream
 from cronce_tools.local.template import Template
 
@@ -131,12 +132,14 @@ class LocalStack:
     notices: list[tuple[datetime, str, str]] = field(default_factory=list)
     console: Console = field(init=False)
     stream: Stream = field(init=False)
+    renewal: ClockRenewal = field(init=False)
     topic: str = ""
     probe: str = ""
     _requests: int = 0
 
     def __post_init__(self) -> None:
         self.console = Console(self.clock, self.metrics)
+        self.renewal = ClockRenewal(self.clock)
 
     def deploy(self) -> None:
         """Make the template's tables, and a queue that hears what the topic says."""
@@ -242,7 +245,7 @@ def local_stack(start: datetime, template: Template | None = None) -> Iterator[L
     """Run a local stack until the end of the block; environment, output and AWS clients are its own."""
     clock = ManualClock(start)
     stack = LocalStack(clock, Cloud(clock), template or Template.load())
-    with stack.cloud.running(), _environment(), _output(stack.console), using_clock(clock):
+    with stack.cloud.running(), _environment(), _output(stack.console), using_clock(clock, stack.renewal):
         stack.deploy()
         os.environ["CRONCE_TOPIC_ARN"] = stack.topic
         yield stack

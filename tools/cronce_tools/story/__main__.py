@@ -16,6 +16,7 @@ from cronce.core.run import RunStatus
 from cronce.engine.registry import discover
 from cronce_tools.local.stack import local_stack
 from cronce_tools.story.cast import MissingSampleError, cast
+from cronce_tools.story.labour import in_world
 from cronce_tools.story.records import NoRecordError
 from cronce_tools.story.scene import Figure, Scene
 from cronce_tools.story.scenes import SCENES
@@ -37,7 +38,8 @@ def main() -> int:
     console.print("Every figure is counted in the tables.\n")
     with cast(), local_stack(START) as stack, console.status("") as status:
         world = World(stack, status.update)
-        broken = sum(_play(console, world, number, scene) for number, scene in enumerate(SCENES, 1))
+        with in_world(world.labour):
+            broken = sum(_play(console, world, number, scene) for number, scene in enumerate(SCENES, 1))
         declared = [found.job for found in discover("jobs").jobs.values()]
         verdicts = [judge(world, job, START, stack.clock.now()) for job in declared]
     console.print(_ledger(verdicts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cronce_tools.story.billing import three_copies_bypassed, three_copies_with_claims
+from cronce_tools.story.long_scenes import payment_waits, sleep_over_deploy, three_hours
 from cronce_tools.story.run_scenes import always_fails, clocks_go_back, worker_killed
 from cronce_tools.story.scene import Scene
 from cronce_tools.story.scheduler_scenes import long_outage, paused_scheduler, scheduler_down, two_schedulers
@@ -17,4 +18,7 @@ SCENES = (
     Scene("Three copies of the billing job start in the same second, with claims", three_copies_with_claims),
     Scene("The same three copies, claims bypassed", three_copies_bypassed),
     Scene("A night in which the clocks go back", clocks_go_back),
+    Scene("A job of three hours, in invocations of 15 minutes", three_hours),
+    Scene("A worker is killed within a payment: it waits for a person", payment_waits),
+    Scene("A run sleeps, and a new version is deployed meanwhile", sleep_over_deploy),
 )

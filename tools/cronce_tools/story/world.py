@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ LONGEST_QUIET = timedelta(hours=6)
 """At least so often a minute is played although nothing is due."""
 ALARM_WINDOW = timedelta(minutes=6)
 """Heartbeat alarms are judged once so many minutes were played without a break."""
+MINUTES_OF_LABOUR = 10
+"""While a job works, every so many minutes are played: full hours, when other jobs are due, among them."""
 FAR = "9999"
 
 Say = Callable[[str], None]
@@ -40,6 +43,7 @@ class World:
         say: tells the watcher where the story is.
         requests: what the jobs asked of the outbox, in order, repeated requests included.
         alarm_changes: when an alarm changed its state: time, alarm, state.
+        executed: ids of the runs that an executor was asked for, in order.
         scheduler_up: whether ticks are delivered.
         ticks: deliveries of the scheduler's rule so far.
     """
@@ -48,6 +52,7 @@ class World:
     say: Say
     requests: list[Request] = field(default_factory=list)
     alarm_changes: list[tuple[datetime, str, str]] = field(default_factory=list)
+    executed: list[str] = field(default_factory=list)
     scheduler_up: bool = True
     ticks: int = 0
     _states: dict[str, str] = field(default_factory=dict)
@@ -55,7 +60,7 @@ class World:
     _last: datetime | None = None
 
     def __post_init__(self) -> None:
-        self.stack.cloud.hooks.append(self._watch_outbox)
+        self.stack.cloud.hooks += [self._watch_outbox, self._watch_executors]
 
     @property
     def now(self) -> datetime:
@@ -98,6 +103,15 @@ class World:
         self.ticks += 1
         return self.stack.invoke("scheduler", event("scheduler"), process=process)
 
+    def labour(self, duration: timedelta) -> None:
+        """A job works for a while. Every few minutes of it the rest of the world is played."""
+        end = self.now + duration
+        while (minute := self._round_after(self.now)) + AFTER_THE_MINUTE <= end:
+            self.stack.renewal.work(minute + AFTER_THE_MINUTE - self.now)
+            self.play(minute)
+            end = max(end, self.now)
+        self.stack.renewal.work(end - self.now)
+
     def execute(self, run_id: str, process: str) -> Any:
         """One asynchronous invocation of the executor for a run."""
         return self.stack.invoke("executor", {"run": run_id}, process=process)
@@ -138,6 +152,10 @@ class World:
         if key is not None:
             self.requests.append(Request(key, call.process, self.now))
 
+    def _watch_executors(self, call: Call) -> None:
+        if (call.service, call.operation) == ("lambda", "Invoke"):
+            self.executed.append(json.loads(call.parameters["Payload"])["run"])
+
     def _judge_alarms(self, minute: datetime) -> None:
         if self._unbroken_since is None or minute - self._unbroken_since < ALARM_WINDOW:
             return
@@ -168,6 +186,12 @@ class World:
             )
             found += [datetime.fromisoformat(item["due_at"]["S"]) for item in answer["Items"]]
         return min(found, default=None)
+
+    def _round_after(self, instant: datetime) -> datetime:
+        """The next minute that is played while a job works."""
+        floor = self._floor(instant)
+        late = floor.minute % MINUTES_OF_LABOUR == 0 and floor + AFTER_THE_MINUTE > instant
+        return floor if late else floor + (MINUTES_OF_LABOUR - floor.minute % MINUTES_OF_LABOUR) * MINUTE
 
     def _floor(self, instant: datetime) -> datetime:
         return instant.replace(second=0, microsecond=0)

@@ -38,7 +38,7 @@ def _make(process: Process) -> Function[Executor]:
         steps=store.steps,
         leases=store.leases,
         load=partial(load_job, JOBS),
-        renewal=RenewalThread(telemetry=telemetry),
+        renewal=process.renewal or RenewalThread(telemetry=telemetry),
         key_prefix=settings.idempotency_prefix,
         give_up=forget,
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from botocore.session import Session
 
     from cronce.core.ports import Clock
+    from cronce.engine.renewal import Renewal
 
 JOBS = "jobs"
 """The package in which people put their jobs, beside the handlers."""
@@ -74,10 +75,12 @@ class Process:
 
     Args:
         clock: the clock of everything.
+        renewal: how claims are renewed on that clock; None: by a thread, as real time passes.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, renewal: Renewal | None = None) -> None:
         self.clock = clock
+        self.renewal = renewal
         self._made: dict[Callable[[Process], Any], Any] = {}
 
     @cached_property
@@ -107,20 +110,25 @@ def made(make: Callable[[Process], T]) -> T:
 
 def forget() -> None:
     """Drop everything that was made; the next call makes it anew, with new connections."""
-    _use(_process.clock)
+    _use(_process.clock, _process.renewal)
 
 
 @contextmanager
-def using_clock(clock: Clock) -> Iterator[None]:
-    """Within the block, everything is made anew and on this clock; for tests and the local stack."""
-    before = _process.clock
-    _use(clock)
+def using_clock(clock: Clock, renewal: Renewal | None = None) -> Iterator[None]:
+    """Within the block, everything is made anew and on this clock; for tests and the local stack.
+
+    Args:
+        clock: the clock of everything.
+        renewal: how claims are renewed on that clock; None: by a thread, as real time passes.
+    """
+    before = _process
+    _use(clock, renewal)
     try:
         yield
     finally:
-        _use(before)
+        _use(before.clock, before.renewal)
 
 
-def _use(clock: Clock) -> None:
+def _use(clock: Clock, renewal: Renewal | None) -> None:
     global _process  # noqa: PLW0603 - the one thing that a process keeps between invocations
-    _process = Process(clock)
+    _process = Process(clock, renewal)
