@@ -82,6 +82,7 @@ def everything(run: RunRecord) -> RunRecord:
         started_at=NOW + timedelta(milliseconds=2),
         attempt_started_at=NOW + timedelta(milliseconds=3),
         slice_started_at=NOW + timedelta(milliseconds=4),
+        slice_ends_at=NOW + timedelta(minutes=10),
         ended_at=NOW + timedelta(milliseconds=5),
         attempt_ended_at=NOW + timedelta(milliseconds=10),
         attempt_outcome=Reason.LOST,
