@@ -69,6 +69,10 @@ def test_the_costs_of_the_readme_are_those_that_are_counted() -> None:
     counted = write_units.figures()
     assert counted["step"] == 4
     assert "4 write units each" in README
+    assert counted["once"] == 8
+    assert "8 write units each" in README
+    assert counted["sleep"] == 16
+    assert "16 write units, the next invocation's claim included" in README
     assert round(counted["run"], -1) == 20
     assert "A run itself costs about 20 write units" in README
     assert round(counted["dollars"]) == 26
