@@ -32,6 +32,7 @@ ARGS ?=
 SECONDS ?= 120
 PROCESSES ?= 1
 PORT ?= 4566
+WORKERS ?= auto
 
 BIN := .venv/bin
 SAM := .venv-sam/bin/sam
@@ -49,6 +50,7 @@ help: ## list the commands
 	@echo '  ENV=dev | prod              what deploy deploys: a section of samconfig.toml and parameters/<ENV>.yaml'
 	@echo '  PYTHON_RUNTIME=python3.13   the interpreter to use (default: the newest of 3.11 to 3.14 that runs)'
 	@echo '  ARGS="-k lease"             more arguments for pytest'
+	@echo '  WORKERS=4                   processes that run tests (default: one a core; 0: none beside pytest itself)'
 
 .PHONY: run
 run: .venv/ready ## show a few days of real jobs on a virtual clock, in memory, in under a minute
@@ -60,11 +62,11 @@ jobs: .venv/ready ## list your jobs with their schedules and next times
 
 .PHONY: test
 test: check ## make the environments, check everything, run all tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 .PHONY: test-slow
 test-slow: check ## the same with thousands of cases more
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m '' $(ARGS)
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m '' $(ARGS)
 
 # One seed is one history: SEED=7 plays it, shrinks it if it fails, and prints its timeline.
 .PHONY: simulate
@@ -74,7 +76,7 @@ simulate: .venv/ready ## play random histories with faults in a virtual world (S
 
 .PHONY: simulate-proof
 simulate-proof: .venv/ready ## plant one mistake after the other and see whether the simulation finds it
-	@$(BIN)/python -m pytest -m '' tests/simulation/test_planted.py $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m '' tests/simulation/test_planted.py $(ARGS)
 
 .PHONY: coverage
 coverage: .venv/ready .make/translated.json ## the tests with branch coverage

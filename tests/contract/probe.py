@@ -124,13 +124,12 @@ class Probe:
 
         def work(number: int) -> None:
             for _ in range(EACH):
-                if number == 0:
+                if number == 0:  # it reads what it wrote, too
                     acknowledged[0] = self._add("read")
-                else:
-                    known = acknowledged[0]
-                    seen = self._value("read") or 0
-                    if seen < known:
-                        old.append(f"a consistent read saw {seen} after {known} was acknowledged")
+                known = acknowledged[0]
+                seen = self._value("read") or 0
+                if seen < known:
+                    old.append(f"a consistent read saw {seen} after {known} was acknowledged")
 
         at_once(work)
         return old[:1]
