@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from cronce.core.errors import OperationRefusedError
 from cronce.core.retry import Retry
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.named_lease import lease
 from cronce.engine.run_handle import Run
+from cronce.testing import LeaseItem
 from tests.contract import makers
 from tests.crashes.lives import Scenario
 from tests.crashes.planning_scenarios import HALF_PAST_FIVE, declare, deployed, tick_and_deliver
@@ -177,16 +178,23 @@ def not_loadable(stack: Stack) -> None:
     stack.broken = {"unknown"}
 
 
+def no_tick_until(stack: Stack, instant: datetime) -> None:
+    """Times are missed, within the grace. The silence is not the scenario's subject: it counts as over."""
+    stack.clock.set(instant)
+    (lease,) = stack.contents(LeaseItem)
+    stack.store.place(replace(lease, completed_at=instant))
+
+
 def catching_up(stack: Stack) -> None:
     """Three missed times and one slot: the first run is dispatched, the others are queued."""
-    deployed(stack, declare("queued", only_step(stack), catch_up="all"))
-    stack.clock.set(at(8, 20))
+    deployed(stack, declare("queued", only_step(stack), catch_up="all", grace="12h"))
+    no_tick_until(stack, at(8, 20))
 
 
 def without_limit(stack: Stack) -> None:
     """Two missed times of a job without slots: its tokens come from a counter."""
-    deployed(stack, declare("free", only_step(stack), concurrency=None, catch_up="all"))
-    stack.clock.set(at(7, 20))
+    deployed(stack, declare("free", only_step(stack), concurrency=None, catch_up="all", grace="12h"))
+    no_tick_until(stack, at(7, 20))
 
 
 def behind_another(stack: Stack, claim: timedelta = MINUTE) -> None:
