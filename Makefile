@@ -121,7 +121,7 @@ deploy: deployable build ## build and deploy to your AWS account (ENV=dev; ARGS=
 
 .PHONY: contract
 contract: .venv/ready .venv-emulator/ready ## hold the stores to their contract on local AWS, races included
-	@$(BIN)/python -m pytest tests/contract -k emulator $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) tests/contract -k emulator $(ARGS)
 
 # Ports of its own choice, on the loopback only. Takes some minutes of real time; the tests wait side by side.
 .PHONY: e2e
