@@ -78,13 +78,18 @@ class Alarms:
             if (time.job, time.scheduled_at, time.trouble) in known:
                 continue
             self._listed.setdefault((time.job or after.scope, time.scheduled_at), self._world.hub.now)
-            problem = self._groundless(time)
+            problem = None if self._clock_is_wrong() else self._groundless(time)
             if problem:
                 text = f"{after.scope}: {time.trouble} {time.scheduled_at:%d %H:%M}: {problem}"
                 self._world.violated("no alert without cause", text, time.job)
         if before is not None and before.is_open and not after.is_open and after.closed_because == RECOVERED:
             self._closes(after)
         self._counted[after.scope] = max(self._counted.get(after.scope, 0), after.count)
+
+    def _clock_is_wrong(self) -> bool:
+        """Whether the patrol's clock jumped where it could not know: its look at the store's had failed."""
+        process = self._world.current
+        return process is not None and abs(process.skew) > CLOCK_SKEW
 
     def _closes(self, alert: Alert) -> None:
         """An alert of a job closes only when nothing listed is bad, or a later time went well."""
@@ -117,6 +122,8 @@ class Alarms:
             return None if late else f"the last tick completed {since}"
         run = world.item(run_key(RunRef(time.job, time.scheduled_at, time.suffix)))
         if time.trouble is Trouble.MISSED:
+            if time.job in world.incidents.restored:
+                return None  # what its item says is due may be on record long since
             if now < time.scheduled_at + min(self._graces[time.job]) - CLOCK_SKEW:
                 return "its grace is not over"
             if isinstance(run, RunRecord) and run.status is RunStatus.SUCCEEDED and run.ended_at is not None:

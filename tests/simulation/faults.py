@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -224,7 +225,8 @@ class Faults:
 
         def execute() -> None:
             process.note(f"{name} is executed late")
-            world.execute(process, name, proceed)
+            with suppress(StoreError):  # nobody hears whether the store was down by then, or refused it
+                world.execute(process, name, proceed)
 
         world.hub.at(world.hub.now + delay, execute)
 

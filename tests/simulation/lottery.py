@@ -59,6 +59,9 @@ RARE = (
 """For histories of weeks: what is due often is tried in short ones."""
 LONG = 7
 """Days of a long history."""
+QUICK = (0.0, 0.0, 0.0, 0.2, 2.0, 10.0)
+ALL_PACES = (0.0, 0.0, 0.2, 2.0, 25.0, 70.0, 200.0)
+"""Seconds of a piece of work. In long histories most jobs go well: no alert stands all the time."""
 ZONES = ("UTC", "UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe")
 _LASTS = {
     Happening.STORE_DOWN: (30, 900),
@@ -132,7 +135,7 @@ def drawn(seed: int, shape: Shape = WIDE) -> Scenario:
     start = chance.one_of("start", STARTS)
     days = chance.one_of("days", shape.days)
     trouble_ends = start + days * DAY
-    dense = shape.dense if days <= 1 else 0.0
+    dense = shape.dense if days <= 0.5 else 0.0
     most = 14 if days >= LONG else 5 if days > STORMY.days[-1] else 3
     stage = _Stage(start, days, dense, shape.trouble)
     jobs = tuple(_job(chance, number, stage) for number in range(chance.number("jobs", 1, most)))
@@ -179,7 +182,7 @@ def _job(chance: Chance, number: int, stage: _Stage) -> JobPlan:
                 policies=_policies(chance, f"{what} changed", stage.start) if more else policies,
             ),
         ),
-        pieces=_pieces(chance, what),
+        pieces=_pieces(chance, what, stage.days),
         trouble=chance.one_of(f"{what} trouble", stage.trouble),
         a_day=max(a_day, other_a_day),
     )
@@ -229,11 +232,11 @@ def _policies(chance: Chance, what: str, start: datetime) -> dict[str, Any]:
     }
 
 
-def _pieces(chance: Chance, what: str) -> tuple[Piece, ...]:
+def _pieces(chance: Chance, what: str, days: float) -> tuple[Piece, ...]:
     pieces = []
     for number in range(chance.number(f"{what} pieces", 1, 3)):
         part = chance.one_of(f"{what} piece {number}", tuple(Part))
-        seconds = chance.one_of(f"{what} seconds {number}", (0.0, 0.0, 0.2, 2.0, 25.0, 70.0, 200.0))
+        seconds = chance.one_of(f"{what} seconds {number}", QUICK if days >= LONG else ALL_PACES)
         items = chance.number(f"{what} items {number}", 1, 12) if part is Part.EACH else 0
         pieces.append(
             Piece(

@@ -18,7 +18,7 @@ CHUNK = timedelta(days=8)
 """Timelines are made in pieces of so many days, as far as a history goes."""
 
 
-@lru_cache(maxsize=400)
+@lru_cache(maxsize=40)
 def _timeline(zone: str, start: datetime) -> reference_cron.Timeline:
     return reference_cron.Timeline(zone, start, start + CHUNK)
 

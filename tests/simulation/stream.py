@@ -62,7 +62,8 @@ class Stream:
     @property
     def is_busy(self) -> bool:
         """Whether anything is on its way."""
-        return any(shard.records for shard in self._shards)
+        is_on = not self._world.is_on(Happening.MAPPING_OFF)
+        return is_on and any(shard.records for shard in self._shards)
 
     def put(self, refs: Sequence[RunRef]) -> None:
         """Runs that became PENDING."""
