@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from itertools import count
-from multiprocessing import get_context
+from itertools import count, islice
+from multiprocessing import SimpleQueue, get_context
 from random import SystemRandom
 from time import perf_counter
 
@@ -31,18 +31,16 @@ def main() -> int:
         f"seeds from {first} on" + (f", {asked.seeds} of them" if asked.seeds else f", for {asked.seconds} s")
     )
     began = perf_counter()
-    totals = Totals()
+    totals, last = Totals(), first
     for outcome in _outcomes(first, asked):
         totals.add(outcome)
+        last = max(last, outcome.seed)
         if outcome.violation is not None:
             print(f"seed {outcome.seed}: {outcome.violation}", flush=True)
-        if asked.seconds and perf_counter() - began > asked.seconds:
-            break
     print(totals.text(perf_counter() - began))
     if totals.seeds:
-        print(
-            f"again: make simulate FIRST={first} SEEDS={totals.seeds}; one of them: make simulate SEED=<seed>"
-        )
+        again = f"FIRST={first} SEEDS={last - first + 1}"
+        print(f"again: make simulate {again}; one of them: make simulate SEED=<seed>")
     for outcome in totals.failed[:SHOWN]:
         print("\n" + failure(drawn(outcome.seed)))
     return int(bool(totals.failed))
@@ -56,13 +54,45 @@ def played(seed: int) -> Outcome:
 
 
 def _outcomes(first: int, asked: argparse.Namespace) -> Iterator[Outcome]:
-    """The outcomes in the order of their seeds."""
-    seeds = range(first, first + asked.seeds) if asked.seeds else count(first)
+    """The outcomes of all seeds; of those of one process in their order."""
     if asked.processes == 1:
-        yield from map(played, seeds)
+        yield from _share(first, asked, 0)
         return
-    with get_context("fork").Pool(asked.processes) as pool:
-        yield from pool.imap(played, seeds, chunksize=4)
+    context = get_context("fork")
+    found: SimpleQueue[Outcome | None] = context.SimpleQueue()
+    workers = [context.Process(target=_work, args=(first, asked, n, found)) for n in range(asked.processes)]
+    for worker in workers:
+        worker.start()
+    at_work = len(workers)
+    while at_work:
+        outcome = found.get()
+        if outcome is None:
+            at_work -= 1
+        else:
+            yield outcome
+    for worker in workers:
+        worker.join()
+        if worker.exitcode:
+            raise SystemExit(f"a process ended with {worker.exitcode}: what it says is above")
+
+
+def _work(first: int, asked: argparse.Namespace, number: int, found: SimpleQueue[Outcome | None]) -> None:
+    """One of several processes. None is its last word, also if it fails."""
+    try:
+        for outcome in _share(first, asked, number):
+            found.put(outcome)
+    finally:
+        found.put(None)
+
+
+def _share(first: int, asked: argparse.Namespace, number: int) -> Iterator[Outcome]:
+    """The outcomes of one process's seeds: every so manieth, until there are no more or the time is over."""
+    began = perf_counter()
+    seeds = range(first, first + asked.seeds) if asked.seeds else count(first)
+    for seed in islice(seeds, number, None, asked.processes):
+        yield played(seed)
+        if asked.seconds and perf_counter() - began > asked.seconds:
+            return
 
 
 def _arguments() -> argparse.Namespace:

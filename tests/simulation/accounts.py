@@ -159,7 +159,8 @@ class Accounts:
         for item in self._world.store.table.partition(f"JOB#{job}"):
             if isinstance(item, RunRecord):
                 ledger[item.ref.scheduled_at] += 1
-        if job in self._world.incidents.restored:
+        kinds = {definition.schedule.spec()["kind"] for definition in self._plans[job].definitions}
+        if job in self._world.incidents.restored or ("at" in kinds and len(kinds) > 1):
             return  # what is planned again is on record already, in stretches of other lengths
         for first, last, gap in self._gaps[job]:
             inside = [at for at in due if first <= at <= last]
