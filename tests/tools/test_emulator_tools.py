@@ -132,3 +132,15 @@ def test_an_update_without_a_stack_that_runs_is_said(
 ) -> None:
     assert main(["update", "--project", str(tmp_path)]) == 1
     assert "no local stack runs: `make local` starts one" in capsys.readouterr().err
+
+
+def test_local_aws_does_not_start_on_a_port_that_is_taken(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.touch()
+    with socket.socket() as server:
+        server.bind((HOST, 0))
+        server.listen()
+        emulator = Emulator(port=server.getsockname()[1], python=python)
+        with pytest.raises(EmulatorError, match="is taken"):
+            emulator.__enter__()
+    assert emulator.folder == Path()  # nothing was made
