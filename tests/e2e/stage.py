@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -92,19 +93,27 @@ class Stage:
         self.times = times
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="stage")
         self.project = copy_project(folder / "this", JOBS)
+        self._may_deploy = threading.Event()
+        if "upgraded" in stacks:  # first of all, because it has the longest way
+            self.upgraded: Future[Upgrade] = self._pool.submit(self._upgrade)
+        try:
+            self._deploy_this(stacks)
+        finally:
+            self._may_deploy.set()
+        if "local" in stacks:
+            self.local: Future[Session] = self._pool.submit(use, folder / "local")
+
+    def _deploy_this(self, stacks: set[str]) -> None:
+        """Build, and deploy what is deployed once."""
         started = time.perf_counter()
         build(self.project)
-        times.since(started, "make build")
+        self.times.since(started, "make build")
         if "degraded" in stacks:
             self.degraded = self._deployed("cronce-degraded", self.project, "sam deploy, the first stack")
             self._degrade()
         if "main" in stacks:
             self.main = self._deployed("cronce-main", self.project, "sam deploy")
             self._begin()
-        if "upgraded" in stacks:
-            self.upgraded: Future[Upgrade] = self._pool.submit(self._upgrade)
-        if "local" in stacks:
-            self.local: Future[Session] = self._pool.submit(use, folder / "local")
 
     def _begin(self) -> None:
         """What is done to `main`."""
@@ -175,6 +184,7 @@ class Stage:
         started = time.perf_counter()
         build(old)
         self.times.since(started, "make build, previous release")
+        self._may_deploy.wait(5 * MINUTE)  # the first deployment makes the bucket for all of them
         driver = self._deployed("cronce-upgraded", old, "sam deploy, previous release")
         before = dict(driver.physical_ids)
         slow = driver.first_run("slow", status="RUNNING", seconds=120)

@@ -154,5 +154,5 @@ def test_a_run_longer_than_an_invocation_goes_on_in_the_next_one(main: Driver) -
     run = main.ended(main.runs("slow")[0], 240)
     assert (run["status"], run["attempt"]) == ("SUCCEEDED", 1)
     assert run["slice"] > 1
-    assert run["executed"] > 2 * 45_000
-    assert done(main, run) == {f"nap {number}": 1 for number in range(12)}
+    assert run["executed"] > 60_000  # milliseconds; PARAMETERS gives an invocation 60 s
+    assert done(main, run) == {f"nap {number}": 1 for number in range(9)}

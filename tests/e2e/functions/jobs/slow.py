@@ -1,4 +1,4 @@
-"""Its first run takes two minutes: longer than its grace, and than one invocation."""
+"""Its first run takes a minute and a half: longer than its grace, and than one invocation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import effects
 
 from cronce import Cron, Run, job
 
-NAPS = 12
+NAPS = 9
 NAP = 10.0
 
 
