@@ -18,6 +18,7 @@ from cronce.core.job import CatchUp
 from cronce.core.jobstate import Gap, GapReason, JobState
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus
+from cronce.core.schedule import At
 from cronce.testing import job_key, run_key
 from cronce.testing.keys import Item, Key
 from tests.simulation.oracle import Oracle
@@ -113,6 +114,11 @@ class Accounts:
         run = self._world.item(run_key(RunRef(job, at)))
         return (run is not None) + self.gap_at(job, at)
 
+    def comes_back(self, job: str) -> bool:
+        """Whether one version of the job is an `At`: deployed again, it begins at its instant again."""
+        schedules = [definition.schedule for definition in self._plans[job].definitions]
+        return schedules[0] != schedules[1] and any(isinstance(schedule, At) for schedule in schedules)
+
     def gap_at(self, job: str, at: datetime) -> bool:
         """Whether a time lies in a gap."""
         gaps = self._gaps[job]
@@ -159,8 +165,7 @@ class Accounts:
         for item in self._world.store.table.partition(f"JOB#{job}"):
             if isinstance(item, RunRecord):
                 ledger[item.ref.scheduled_at] += 1
-        kinds = {definition.schedule.spec()["kind"] for definition in self._plans[job].definitions}
-        if job in self._world.incidents.restored or ("at" in kinds and len(kinds) > 1):
+        if job in self._world.incidents.restored or self.comes_back(job):
             return  # what is planned again is on record already, in stretches of other lengths
         for first, last, gap in self._gaps[job]:
             inside = [at for at in due if first <= at <= last]

@@ -136,7 +136,7 @@ def drawn(seed: int, shape: Shape = WIDE) -> Scenario:
     days = chance.one_of("days", shape.days)
     trouble_ends = start + days * DAY
     dense = shape.dense if days <= 0.5 else 0.0
-    most = 14 if days >= LONG else 5 if days > STORMY.days[-1] else 3
+    most = 20 if days >= LONG else 5 if days > STORMY.days[-1] else 3
     stage = _Stage(start, days, dense, shape.trouble)
     jobs = tuple(_job(chance, number, stage) for number in range(chance.number("jobs", 1, most)))
     kinds = tuple(kind for kind in shape.only if chance.happens(f"kind {kind}", shape.kinds))
