@@ -4,12 +4,17 @@ Invariants:
 - they allow exactly what stands below, on resources of this stack, each of them by its name;
 - looking changes nothing; operating is worth nothing without looking, and repeats none of it;
 - with a key of one's own they let it be used through the services that need it;
+- IAM takes them, however long the names are that docs/deploy.md allows;
 - the outputs name them.
 """
 
+import json
+import re
+from typing import Any
+
 import pytest
 
-from tests.template.stack import FUNCTIONS, Stack, as_list, grants, resource_label
+from tests.template.stack import FUNCTIONS, ROOT, Stack, as_list, grants, resource_label
 
 READ, WRITE = "OperatorReadPolicy", "OperatorWritePolicy"
 QUEUES = ("RuleDeadLetterQueue", "DispatchFailureQueue", "ExecutorFailureQueue")
@@ -18,6 +23,27 @@ LOGS = [function.replace("Function", "LogGroup") for function in FUNCTIONS]
 TABLE = {"dynamodb:BatchGetItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"}
 FUNCTION = {"lambda:GetAlias", "lambda:GetFunctionConcurrency", "lambda:GetFunctionConfiguration"}
 LOOKING = ("Describe", "Get", "BatchGet", "Query", "List", "Filter")
+
+# Characters, without white space. (IAM user guide, "IAM and AWS STS quotas".)
+LARGEST_POLICY = 6144
+LONGEST_STACK_NAME = 64
+# The longest partition and its Regions' names: what stands before a resource's own name, with its kind.
+BEFORE = {
+    "AWS::DynamoDB::Table": "arn:aws-us-gov:dynamodb:us-gov-west-1:123456789012:table/",
+    "AWS::Logs::LogGroup": "arn:aws-us-gov:logs:us-gov-west-1:123456789012:log-group::*",
+    "AWS::CloudWatch::Alarm": "arn:aws-us-gov:cloudwatch:us-gov-west-1:123456789012:alarm:",
+    "AWS::SQS::Queue": "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:",
+    "AWS::SNS::Topic": "arn:aws-us-gov:sns:us-gov-west-1:123456789012:",
+    "AWS::Lambda::Function": "arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:",
+    "AWS::Events::Rule": "arn:aws-us-gov:events:us-gov-west-1:123456789012:rule/",
+}
+# CloudFormation shortens a name to what the service takes; the other services take 255 characters.
+SHORTENED = {"AWS::Lambda::Function": 64, "AWS::Events::Rule": 64, "AWS::SQS::Queue": 80}
+RANDOM = "-" + 13 * "x"
+KMS = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-" + 32 * "x"
+STACK_ID = (
+    f"arn:aws-us-gov:cloudformation:us-gov-west-1:123456789012:stack/{LONGEST_STACK_NAME * 'x'}/{36 * 'x'}"
+)
 
 
 def of_policy(stack: Stack, policy: str) -> dict[str, set[str]]:
@@ -36,7 +62,7 @@ def test_looking_allows_exactly_this(plain: Stack) -> None:
         **{key: {"cloudwatch:DescribeAlarmHistory", "cloudwatch:DescribeAlarms"} for key in alarms},
         **{key: {"sqs:GetQueueAttributes"} for key in QUEUES},
         **dict.fromkeys(FUNCTIONS, FUNCTION),
-        **{f"{function}Aliaslive": {"lambda:GetFunctionConfiguration"} for function in FUNCTIONS},
+        **{f"{function}Aliaslive": FUNCTION for function in FUNCTIONS},
         **{key: {"events:DescribeRule"} for key in RULES},
     }
 
@@ -68,6 +94,39 @@ def test_the_two_share_nothing_and_have_no_wildcard(plain: Stack) -> None:
     }
     assert not pairs[READ] & pairs[WRITE]
     assert [pair for both in pairs.values() for pair in both if "*" in "".join(pair)] == []
+
+
+def written_out(stack: Stack, value: Any) -> Any:
+    """A piece of a policy with ARNs as long as they can be, in the place of what names them."""
+    match value:
+        case {"Ref": "AWS::StackId"}:
+            return STACK_ID
+        case {"Ref": "KmsKeyArn"}:
+            return KMS
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), "Arn"]}:
+            function, alias, _ = name.partition("Aliaslive")
+            kind = stack.resource(function)["Type"]
+            full = f"{LONGEST_STACK_NAME * 'x'}-{function}{RANDOM}"
+            return BEFORE[kind] + full[: SHORTENED.get(kind)] + (":live" if alias else "")
+        case {"Fn::Sub": str(text)}:
+            table = written_out(stack, {"Ref": "RunsTable"})
+            return text.replace("${RunsTable.Arn}", table).replace("${AWS::Region}", "us-gov-west-1")
+        case dict():
+            return {key: written_out(stack, part) for key, part in value.items()}
+        case list():
+            return [written_out(stack, part) for part in value]
+    return value
+
+
+@pytest.mark.parametrize("policy", [READ, WRITE])
+def test_a_policy_is_no_larger_than_iam_takes(with_key: Stack, policy: str) -> None:
+    text = json.dumps(written_out(with_key, with_key.properties(policy)["PolicyDocument"]))
+    assert not re.search('"(Fn::|Ref")', text)
+    assert len(re.sub(r"\s", "", text)) <= LARGEST_POLICY
+
+
+def test_the_longest_name_of_a_stack_is_on_the_page() -> None:
+    assert f"up to {LONGEST_STACK_NAME} characters" in (ROOT / "docs/deploy.md").read_text()
 
 
 @pytest.mark.parametrize("policy, services", [(READ, ["dynamodb"]), (WRITE, ["dynamodb", "sqs"])])

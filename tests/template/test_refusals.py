@@ -37,10 +37,12 @@ REFUSALS = {
         "StringNotEquals": {"aws:PrincipalAccount": ACCOUNT},
         "BoolIfExists": {"aws:PrincipalIsAWSService": "false"},
     },
-    # A service has no account of its own; those that say for whom they act are held to it.
+    # A service has no account of its own; those that say for whom they act are held to it. Without `Null`,
+    # one that does not say would be refused: a negated comparison holds for a missing key.
     "NoServiceForAnotherAccount": {
         "Bool": {"aws:PrincipalIsAWSService": "true"},
-        "StringNotEqualsIfExists": {"aws:SourceAccount": ACCOUNT},
+        "Null": {"aws:SourceAccount": "false"},
+        "StringNotEquals": {"aws:SourceAccount": ACCOUNT},
     },
 }
 

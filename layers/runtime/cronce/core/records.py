@@ -15,7 +15,8 @@ RUN_ID = re.compile(
     r"(?P<job>[a-z0-9][a-z0-9-]{0,62})@(?P<at>[0-9TZ:-]{20})(?:#(?P<suffix>[A-Za-z0-9-]{1,40}))?"
 )
 INLINE_LIMIT = 200
-"""Bytes of input or error on the record itself, which stays under 1 KB; longer ones have their own item."""
+"""Bytes of input or error on the record itself, which stays under 1 KB. A longer input is refused,
+a longer error has an item of its own."""
 ERROR_LIMIT = 4096
 """Bytes of an error's text that are kept at all."""
 SHOWN = 120
