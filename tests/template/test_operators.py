@@ -53,7 +53,7 @@ def of_policy(stack: Stack, policy: str) -> dict[str, set[str]]:
 def test_looking_allows_exactly_this(plain: Stack) -> None:
     alarms = plain.of_type("AWS::CloudWatch::Alarm")
     assert of_policy(plain, READ) == {
-        "AWS::StackId": {"cloudformation:DescribeStacks"},
+        "AWS::StackId": {"cloudformation:DescribeStacks", "cloudformation:ListStackResources"},
         "RunsTable": TABLE,
         "RunsTable/index/due": {"dynamodb:Query"},
         "StepsTable": TABLE,
