@@ -2,13 +2,15 @@
 
 Invariants:
 - each thing that is missing is named, all of them at once, with what to do;
-- with everything there, nothing is said; profile and Region may come from samconfig.toml or the arguments.
+- with everything there, nothing is said; profile and Region may come from samconfig.toml or the arguments;
+- a parameter that the template does not have, or a value that it does not take, is refused by name.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "samconfig.toml").write_text('[dev.deploy.parameters]\nstack_name = "x"\n')
+    shutil.copy(ROOT / "template.yaml", tmp_path)
     (tmp_path / "parameters").mkdir()
     (tmp_path / "parameters/dev.yaml").write_text("")
     return tmp_path
@@ -52,6 +55,57 @@ def test_without_an_account_credentials_and_region_are_asked_for(capsys: pytest.
     credentials, region = capsys.readouterr().err.splitlines()
     assert credentials.startswith("no AWS credentials: log in")
     assert region.startswith("no Region: set AWS_DEFAULT_REGION")
+    assert main(["dev", "--guided"]) == 2
+    assert [line[:18] for line in capsys.readouterr().err.splitlines()] == ["no AWS credentials"]  # it asks
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (
+            "NotceEmail: me@example.com",
+            "template.yaml has no parameter NotceEmail: did you mean NoticeEmail?",
+        ),
+        ("Speed: 3", "template.yaml has no parameter Speed: there are Architecture, "),
+        ("RetentionDays: many", "RetentionDays: takes a number, not 'many'"),
+        ("ExecutorTimeout: 5000", "ExecutorTimeout: takes a number from 60 to 900, not 5000"),
+        ("NoticeEmail: nobody", "NoticeEmail: must be one e-mail address, or empty, not 'nobody'"),
+        ("NoticeEmail: [a@b.de]", "NoticeEmail: takes text or a number, not ['a@b.de']"),
+        ("LogRetentionDays: 8", "LogRetentionDays: takes one of 1, 3, 5, "),
+        ("Architecture: x87", "Architecture: takes one of arm64, x86_64, not 'x87'"),
+        ("A: 1\n  B: [", "parameters/dev.yaml cannot be read: mapping values are not allowed here"),
+        ("- RetentionDays", "parameters/dev.yaml holds no lines of the form `Name: value`"),
+    ],
+)
+def test_a_parameter_that_would_be_refused_or_dropped_is_named(
+    project: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "parameters/dev.yaml").write_text(text)
+    assert main(["dev"]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert "parameters/dev.yaml" in error
+
+
+@pytest.mark.usefixtures("account")
+def test_the_parameters_of_the_project_are_taken(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in sorted((ROOT / "parameters").glob("*.yaml")):
+        text = file.read_text()
+        asked = re.sub(r"(?m)^# (NoticeEmail: )", r"\1", text)
+        for each in (text, asked):
+            (project / "parameters/dev.yaml").write_text(each)
+            assert main(["dev"]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("name", ["x" * 65, "my stack", "1st"])
+def test_a_stacks_name_that_would_be_refused_late_is_refused_now(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dev", "--stack-name", name]) == 2
+    assert capsys.readouterr().err.startswith(f"the stack's name is {name!r}")
 
 
 @pytest.mark.usefixtures("account")
