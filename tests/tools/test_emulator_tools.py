@@ -2,7 +2,8 @@
 
 * What cannot be started says what to do. A client is pointed away from the user's own account.
 * Only what the emulator refuses is left out of a template.
-* Logs, notices and alarms are shown as a person reads them; metrics and what the platform writes are not.
+* Logs, what jobs print, notices and alarms are shown as a person reads them; metrics and what the platform
+  writes are not. What was shown is not shown again, and what is printed twice is shown twice.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import json
 import socket
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
 from cronce_tools.emulator.__main__ import main
 from cronce_tools.emulator.deployment import without_refused
-from cronce_tools.emulator.follow import shown, told
+from cronce_tools.emulator.follow import Follower, shown, told
 from cronce_tools.emulator.process import HOST, Emulator, EmulatorError, Endpoint, free_port, unused_port
 from cronce_tools.emulator.project import copy_project
 from cronce_tools.local.template import Template
@@ -114,9 +116,53 @@ def test_an_event_is_a_line_with_its_time_function_and_fields() -> None:
     )
 
 
-@pytest.mark.parametrize("message", ["START RequestId: x", "{", "[]", json.dumps({"_aws": {}})])
+@pytest.mark.parametrize(
+    "message",
+    ["START RequestId: x", "END RequestId: x", "REPORT RequestId: x", "\n", json.dumps({"_aws": {}})],
+)
 def test_metrics_and_what_the_platform_writes_are_not_shown(message: str) -> None:
     assert shown("executor", message) is None
+
+
+@pytest.mark.parametrize("message", ["hello", "{", "[]", '{"day": 3}', "START now"])
+def test_what_a_job_prints_is_shown_as_it_is(message: str) -> None:
+    assert shown("executor", message + "\n") == f"         executor   | {message}"
+
+
+class Logs:
+    """Stands for the client of the logs: answers with the events since an instant."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.asked_from: list[int] = []
+
+    def get_paginator(self, operation: str) -> Self:
+        assert operation == "filter_log_events"
+        return self
+
+    def paginate(self, *, logGroupName: str, startTime: int) -> list[dict[str, Any]]:  # noqa: N803
+        self.asked_from.append(startTime)
+        return [{"events": [event for event in self.events if event["timestamp"] >= startTime]}]
+
+
+class NoMessages:
+    """Stands for a queue that gets nothing."""
+
+    def taken(self) -> list[dict[str, Any]]:
+        return []
+
+
+def test_a_line_is_shown_once_and_as_often_as_it_was_written() -> None:
+    logs = Logs()
+    follower = Follower(groups={"group": "executor"}, logs=logs, probe=NoMessages())
+    hour = 3_600_000
+    said = {"logStreamName": "a", "timestamp": hour, "message": "again"}
+    logs.events = [said, said]
+    assert len(list(follower.lines())) == 2
+    logs.events.append({**said, "timestamp": 3 * hour})
+    assert len(list(follower.lines())) == 1
+    assert list(follower.lines()) == []
+    assert logs.asked_from[-1] > hour  # what lies far back is not read again
 
 
 def test_a_notice_is_shown_with_its_text_and_an_alarm_with_its_change() -> None:

@@ -18,7 +18,6 @@ from types import FrameType
 
 from cronce_tools.emulator.deployment import DeploymentError, Stack, build, deploy
 from cronce_tools.emulator.follow import Follower
-from cronce_tools.emulator.probe import Probe
 from cronce_tools.emulator.process import ROOT, Emulator, EmulatorError, Endpoint
 from cronce_tools.emulator.project import copy_project
 from cronce_tools.emulator.real_time import pause
@@ -78,7 +77,7 @@ def start(project: Path, port: int) -> None:
             stack = _deploy(project, emulator.endpoint)
             note.write_text(json.dumps({"url": emulator.endpoint.url}))
             print(_introduction(stack, time.perf_counter() - started), flush=True)
-            follower = Follower(stack, Probe(stack))
+            follower = Follower.of(stack)
             while True:
                 for line in follower.lines():
                     print(line, flush=True)

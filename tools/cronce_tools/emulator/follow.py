@@ -1,11 +1,13 @@
-"""What happens in a deployed stack, as lines for a person: the functions' logs, and what people are told."""
+"""What happens in a deployed stack, as lines for a person: logs, what jobs print, what people are told."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from cronce_tools.emulator.deployment import Stack, client
 from cronce_tools.emulator.probe import Probe
@@ -20,8 +22,20 @@ HIDDEN = frozenset({"level", "location", "message", "timestamp", "service", "sta
 """Fields that a line of the log has for machines."""
 SHOWN = 100
 """Characters of a field that are shown; a traceback is in the log."""
+PLATFORM = re.compile(r"(START|END|REPORT) RequestId: |INIT_START ")
+"""What Lambda itself writes begins so."""
+LOOKED_BACK = 20 * 60_000
+"""Milliseconds before the newest line in which others may still come: more than an invocation lasts."""
 
 Line = dict[str, Any]
+
+
+class Taken(Protocol):
+    """A queue."""
+
+    def taken(self) -> list[Line]:
+        """The messages in it; they are removed."""
+        ...
 
 
 @dataclass
@@ -29,46 +43,58 @@ class Follower:
     """Reads on in the logs of a stack.
 
     Attributes:
-        stack: the stack.
+        groups: the function that writes to it, by name of the log group.
+        logs: a client of CloudWatch Logs.
         probe: a queue that gets what people are told.
     """
 
-    stack: Stack
-    probe: Probe
-    _logs: Any = None
-    _seen: set[str] = field(default_factory=set)
+    groups: Mapping[str, str]
+    logs: Any
+    probe: Taken
+    _seen: dict[str, Counter[tuple[str, int, str]]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def __post_init__(self) -> None:
-        """Make its client."""
-        self._logs = client(self.stack.endpoint, "logs")
+    @classmethod
+    def of(cls, stack: Stack) -> Follower:
+        """For a deployed stack."""
+        groups = {stack.outputs[output]: function for output, function in GROUPS.items()}
+        return cls(groups=groups, logs=client(stack.endpoint, "logs"), probe=Probe(stack))
 
     def lines(self) -> Iterator[str]:
         """What has happened since the last time, oldest first."""
-        found = [each for output, function in GROUPS.items() for each in self._of(output, function)]
+        found = [each for group, function in self.groups.items() for each in self._of(group, function)]
         for _, text in sorted(found):
             yield text
         for message in self.probe.taken():
             yield told(message)
 
-    def _of(self, output: str, function: str) -> list[tuple[int, str]]:
-        pages = self._logs.get_paginator("filter_log_events").paginate(
-            logGroupName=self.stack.outputs[output]
+    def _of(self, group: str, function: str) -> list[tuple[int, str]]:
+        seen = self._seen[group]
+        newest = max((at for _, at, _ in seen), default=0)
+        pages = self.logs.get_paginator("filter_log_events").paginate(
+            logGroupName=group, startTime=max(newest - LOOKED_BACK, 0)
         )
-        found = [event for page in pages for event in page["events"]]
-        events = {f"{event['logStreamName']} {event['message']}": event for event in found}
-        fresh = [event for name, event in events.items() if name not in self._seen]
-        self._seen.update(events)
-        return [(event["timestamp"], text) for event in fresh if (text := shown(function, event["message"]))]
+        found = Counter(
+            (event["logStreamName"], event["timestamp"], event["message"])
+            for page in pages
+            for event in page["events"]
+        )
+        self._seen[group] = found
+        fresh = (found - seen).elements()
+        return [(at, text) for _, at, message in fresh if (text := shown(function, message))]
 
 
 def shown(function: str, message: str) -> str | None:
-    """A line of a log as a person reads it; None for metrics and what the platform writes."""
+    """A line of a log as a person reads it, what a job prints as it is; None for metrics and Lambda's own."""
+    if PLATFORM.match(message) or not message.strip():
+        return None
     try:
         line = json.loads(message)
     except ValueError:
+        line = None
+    if isinstance(line, dict) and "_aws" in line:
         return None
     if not isinstance(line, dict) or "message" not in line:
-        return None
+        return f"{'':8} {function:<10} | {message.rstrip()}"
     at = str(line.get("timestamp", ""))[11:19]
     fields = " ".join(f"{name}={_short(value)}" for name, value in line.items() if name not in HIDDEN)
     warning = "! " if line.get("level") in {"WARNING", "ERROR"} else ""

@@ -11,7 +11,6 @@ network, and processes (a killed one only loses its calls, see `cloud`).
 from __future__ import annotations
 
 import importlib
-import io
 import json
 import os
 import sys
@@ -24,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from typing_extensions import override
 
 from cronce.aws.dynamodb import make_client
 from cronce.aws.store import DynamoStore
@@ -33,6 +31,7 @@ from cronce.core.records import RunRecord
 from cronce.testing import ManualClock
 from cronce_tools.local.alarms import Alarm, Metrics, alarms
 from cronce_tools.local.cloud import Cloud, ProcessKilled
+from cronce_tools.local.console import Console, output_to
 from cronce_tools.local.renewal import ClockRenewal
 from cronce_tools.local.stream import Stream
 from cronce_tools.local.template import Template
@@ -72,44 +71,6 @@ class LambdaContext:
     def get_remaining_time_in_millis(self) -> int:
         """Milliseconds until Lambda ends the invocation."""
         return max(0, int((self._deadline - self._clock.now()) / timedelta(milliseconds=1)))
-
-
-class Console(io.TextIOBase):
-    """Takes what handlers print: log lines are kept, metrics (EMF) recorded at the virtual time."""
-
-    def __init__(self, clock: ManualClock, metrics: Metrics) -> None:
-        self._clock, self._metrics = clock, metrics
-        self._rest = ""
-        self.lines: list[dict[str, Any]] = []
-
-    @override
-    def writable(self) -> bool:
-        """It takes text."""
-        return True
-
-    @override
-    def write(self, text: str) -> int:
-        """Take some text; whole lines are looked at."""
-        *whole, self._rest = (self._rest + text).split("\n")
-        for line in whole:
-            self._take(line)
-        return len(text)
-
-    def _take(self, line: str) -> None:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            return  # a job printed something of its own
-        if not isinstance(entry, dict):
-            return
-        if "_aws" not in entry:
-            self.lines.append(entry)
-            return
-        for block in entry["_aws"]["CloudWatchMetrics"]:
-            for metric in block["Metrics"]:
-                values = entry[metric["Name"]]
-                for value in values if isinstance(values, list) else [values]:
-                    self._metrics.record(metric["Name"], self._clock.now(), float(value))
 
 
 @dataclass
@@ -245,7 +206,7 @@ def local_stack(start: datetime, template: Template | None = None) -> Iterator[L
     """Run a local stack until the end of the block; environment, output and AWS clients are its own."""
     clock = ManualClock(start)
     stack = LocalStack(clock, Cloud(clock), template or Template.load())
-    with stack.cloud.running(), _environment(), _output(stack.console), using_clock(clock, stack.renewal):
+    with stack.cloud.running(), _environment(), output_to(stack.console), using_clock(clock, stack.renewal):
         stack.deploy()
         os.environ["CRONCE_TOPIC_ARN"] = stack.topic
         yield stack
@@ -284,14 +245,3 @@ def _environment() -> Iterator[None]:
         os.environ.clear()
         os.environ.update(before)
         sys.path[:] = path
-
-
-@contextmanager
-def _output(console: Console) -> Iterator[None]:
-    """Hand everything that is printed to the console, until the end of the block."""
-    before = sys.stdout
-    sys.stdout = console
-    try:
-        yield
-    finally:
-        sys.stdout = before

@@ -5,14 +5,14 @@ from __future__ import annotations
 from cronce import Cron, Run, job
 
 
-def look_at(run: Run) -> str:
+def say(text: str) -> str:
     """Do next to nothing."""
-    run.log.info("a minute has passed")
-    return run.id
+    print(text)
+    return text
 
 
 @job("local-minute", schedule=Cron("* * * * *"), grace="5m")
 def local_minute(run: Run) -> None:
     """Run in two steps."""
-    run.step("look", look_at, run)
-    run.step("look-again", look_at, run)
+    run.step("greet", say, f"a minute has passed: {run.id}")
+    run.step("part", say, "see you in a minute")
