@@ -123,6 +123,7 @@ def test_the_readmes_first_job_runs_as_its_own_test_says(tmp_path: Path) -> None
     jobs.__path__[:] = [str(tmp_path)]
     try:
         test["test_hello_runs_every_five_minutes"]()
+        assert sys.modules["jobs.hello"].__file__ == str(tmp_path / "hello.py")
     finally:
         jobs.__path__[:] = before
         sys.modules.pop("jobs.hello", None)

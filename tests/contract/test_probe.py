@@ -138,8 +138,10 @@ def test_the_probe_asks_all_its_questions_and_passes_an_engine_that_answers_them
 
 
 @pytest.mark.usefixtures("linearizable")
-def test_every_backend_is_a_place_for_tests_of_races() -> None:
-    """The fixture fails it otherwise."""
+def test_every_backend_is_a_place_for_tests_of_races(
+    request: pytest.FixtureRequest, probed: dict[str, list[str]]
+) -> None:
+    assert probed[request.node.callspec.params["make_backend"]] == []
 
 
 def test_a_backend_that_is_none_is_refused_by_name_and_reason() -> None:
