@@ -299,3 +299,52 @@ def test_i23_a_sweep_that_stood_still_takes_no_fresh_claim_for_one_from_the_futu
     world.clock.advance(65 * SECOND)
     world.sweep(lasts=10 * MINUTE)
     assert world.run(holder).owner == "alive"
+
+
+def is_set_back(world: World, call: str, number: int = 1) -> None:
+    """At a call of that name the host's clock is set back by an hour; the store's answer shows it."""
+    calls = [call] * number
+
+    def hook(name: str, when: str) -> None:
+        if when == "before" and calls and name == call:
+            calls.pop()
+            if not calls:
+                world.clock.jump(-HOUR)
+                world.store.clock.offset = HOUR
+
+    world.store.on_call(hook)
+
+
+@pytest.mark.parametrize("call, number", [("jobs.get", 2), ("runs.get_many", 1)])
+def test_an_executor_whose_clock_is_set_back_while_it_claims_declares_no_live_run_lost(
+    world: World, call: str, number: int
+) -> None:
+    world.declare(lambda run: None, overlap="skip")
+    holder, second = running(world, owner="alive"), world.plan(NOON + SECOND)
+    world.set_slots(Slots(held=frozenset({holder.id}), fencing_token=1))
+    is_set_back(world, call, number)
+    assert world.execute(second).outcome is Outcome.LEFT
+    assert (world.run(holder).status, world.run(holder).owner) == (RunStatus.RUNNING, "alive")
+    assert world.run(second).status is RunStatus.PENDING
+
+
+def test_a_sweep_whose_clock_is_set_back_declares_no_live_run_lost_and_is_not_complete(world: World) -> None:
+    world.declare(lambda run: None)
+    holder = running(world, owner="alive")
+    world.store.place(replace(world.run(holder), claim_until=NOON + 3 * MINUTE, due_at=NOON + MINUTE))
+    world.clock.advance(65 * SECOND)
+    is_set_back(world, "runs.get_many")
+    assert not world.sweep(lasts=10 * MINUTE).complete
+    assert world.run(holder).owner == "alive"
+
+
+def test_a_sweep_whose_clock_is_set_back_wakes_nobody_by_it(world: World) -> None:
+    world.declare(lambda run: None, overlap="queue")
+    holder, queued = running(world, owner="alive"), world.plan(NOON + SECOND)
+    world.set_slots(Slots(held=frozenset({holder.id}), fencing_token=1))
+    assert world.execute(queued).outcome is Outcome.QUEUED
+    world.store.place(replace(world.run(holder), claim_until=NOON + 11 * MINUTE))
+    world.clock.advance(10 * MINUTE + 5 * SECOND)
+    is_set_back(world, "jobs.get")
+    world.sweep(lasts=10 * MINUTE)
+    assert (world.run(holder).owner, world.run(queued).status) == ("alive", RunStatus.WAITING)

@@ -44,7 +44,6 @@ class Watch:
         self.claims = 0
         self._markers: defaultdict[str, set[RunRef]] = defaultdict(set)
         self._tokens: defaultdict[str, int] = defaultdict(int)
-        self._stolen: set[RunRef] = set()
         self._steps: dict[tuple[RunRef, str], StepRecord] = {}
         self._limits = {
             plan.name: [definition.policies["concurrency"] for definition in plan.definitions]
@@ -83,7 +82,7 @@ class Watch:
         if done is not None:
             by = f"recorded by {done.owner} at {done.at:%d %H:%M:%S}"
             self._world.violated("a finished step is not executed again", f"{run.id}: {name}, {by}", run.job)
-        if (stored is None or stored.owner != process.owner) and ref not in self._stolen:
+        if stored is None or stored.owner != process.owner:
             now = f"{stored.status} of {stored.owner}" if stored else "over"
             text = f"{run.id}: {process.owner} does {name}, and the run is {now}"
             self._world.violated("only the claim's holder works", text, run.job)
@@ -149,11 +148,7 @@ class Watch:
         now, until = world.hub.now, before.claim_until
         expired = until is None or now >= until + TAKE_OVER_AFTER - CLOCK_SKEW
         incredible = until is not None and until > now + CLAIM_TTL + BELIEF_MARGIN - CLOCK_SKEW
-        if (
-            abs(writer.skew) > CLOCK_SKEW
-        ):  # its clock jumped between its look at the store's and its judgement
-            self._stolen.add(after.ref)
-        elif not (expired or incredible):
+        if not (expired or incredible):
             text = f"{after.ref.id}: {writer.name} writes {after.status}, {before.owner} has it until {until}"
             world.violated("a live claim is not taken", text, job)
 

@@ -140,10 +140,10 @@ class Claims:
         """
         for _ in self.ledger.tries():
             state = self.ledger.job_state(run.ref.job)
-            if state is None:
+            if state is None or self.now() is None:
                 return None
             full = not slots.has_free(state.slots.held, policy)
-            held = holders(self.ledger, state.slots.held, policy, now) if full else state.slots.held
+            held = self._holders(state, policy, now) if full else state.slots.held
             if held is None:
                 continue
             if not slots.has_free(held, policy):
@@ -185,7 +185,7 @@ class Claims:
             token = self.ledger.jobs.next_token(job.name)
             return None if token is None else self._start(candidate, token, now)
         full = not slots.has_place(state.slots.held, run.ref.id, candidate.policy)
-        held = holders(self.ledger, state.slots.held, candidate.policy, now) if full else state.slots.held
+        held = self._holders(state, candidate.policy, now) if full else state.slots.held
         if held is None:
             return None
         if slots.has_place(held, run.ref.id, candidate.policy):
@@ -198,6 +198,9 @@ class Claims:
             after = slots.enqueued(state.slots, held)
             change = RunChange(before=run, after=moves.queued(run, now), guard=Guard.SEEN)
         return replace(change, slots=SlotsChange(before=state.slots, after=after))
+
+    def _holders(self, state: JobState, policy: RunPolicy, now: datetime) -> frozenset[str] | None:
+        return holders(self.ledger, state.slots.held, policy, now, self.now)
 
     def _end_instead(self, candidate: Candidate, planned_to: datetime, now: datetime) -> RunRecord | None:
         run, job, retention = candidate.run, candidate.job, self.ledger.retention

@@ -135,7 +135,7 @@ class _Pass:
         entries = self.sweep.index.due(kind, self.now, PER_KIND)
         found = self.ledger.runs.get_many([entry.run for entry in entries if entry.run])
         for entry in entries:
-            if self.ledger.clock.now() >= self.until:
+            if self.sweep.claims.now() is None or self.ledger.clock.now() >= self.until:
                 self.complete = False
                 return
             run = (found.get(entry.run) if entry.run else None) or self._read(entry)
@@ -161,8 +161,15 @@ class _Pass:
             self._unanswered(entry, str(error))
 
     def running(self, run: RunRecord) -> None:
-        """RUNNING: is its worker alive?"""
-        if is_expired(run, self.now, self.ledger.clock.now()):
+        """RUNNING: is its worker alive?
+
+        Asked by a clock that the store's answers confirm: one that was set back meanwhile would take every
+        live claim for one from the future.
+        """
+        read_at = self.sweep.claims.now()
+        if read_at is None:
+            self.complete = False
+        elif is_expired(run, min(self.now, read_at), read_at):
             if self.ledger.lose(run, self.policy(run), self.now) is Applied.DONE:
                 self.tally["lost"] += 1
         elif run.claim_until is not None:
