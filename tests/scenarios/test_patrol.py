@@ -713,6 +713,67 @@ def test_a_host_with_a_wrong_clock_judges_nothing(world: World) -> None:
     assert world.telemetry.metrics == {}
 
 
+def refusing(*calls: str) -> Callable[[str, str], None]:
+    """The next call of each of these names does not reach the store."""
+    left = list(calls)
+
+    def hook(name: str, when: str) -> None:
+        if name in left and when == "before":
+            left.remove(name)
+            raise StoreError(f"{name}: no answer")
+
+    return hook
+
+
+def test_a_host_that_has_no_answer_of_the_store_judges_nothing_by_its_own_clock(world: World) -> None:
+    """An hour ahead, it would tell of a time that is not late; without an answer it cannot know."""
+    world.store.place(job_state(expect_by=NOW + 30 * MINUTE, next_at=NOW + 15 * MINUTE), failed(ref(0)))
+    world.clock.advance(timedelta(hours=1))
+    world.store.on_call(refusing("lease.read", "alerts.get"))
+
+    report = world.watchdog().patrol()
+
+    assert report.problems == ("the scheduler's lease", "the store's clock")
+    assert world.run(ref(0)).notice is Notice.PENDING
+    assert world.told() == []
+    assert world.telemetry.metrics == {}
+
+
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_a_host_whose_look_at_the_lease_fails_checks_its_clock_by_the_next_answer(
+    world: World, spoiled: bool
+) -> None:
+    """The skew is zero until the store answers: here it is known from the second call on."""
+    world.store.place(job_state(expect_by=NOW + 30 * MINUTE, next_at=NOW + 15 * MINUTE), failed(ref(0)))
+    world.patrol()
+    told = world.told()
+    if spoiled:
+        world.store.spoil(("SCHEDULER", "ALERT"))
+    refuse = refusing("lease.read")
+
+    def answer(name: str, when: str) -> None:
+        refuse(name, when)
+        world.store.clock.offset = -timedelta(hours=1)
+
+    world.clock.jump(timedelta(hours=1))
+    world.store.on_call(answer)
+    report = world.watchdog().patrol()
+
+    assert not report.complete
+    assert "clock" in report.problems
+    assert world.told() == told == [("opened", JOB)]
+
+
+def test_a_lease_that_cannot_be_reached_keeps_nobody_from_being_told(world: World) -> None:
+    world.store.place(failed(ref(0)))
+    world.store.on_call(refusing("lease.read"))
+
+    report = world.patrol()
+
+    assert report.problems == ("the scheduler's lease",)
+    assert world.told() == [("opened", JOB)]
+
+
 # --- telling ---
 
 

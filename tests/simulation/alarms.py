@@ -78,18 +78,13 @@ class Alarms:
             if (time.job, time.scheduled_at, time.trouble) in known:
                 continue
             self._listed.setdefault((time.job or after.scope, time.scheduled_at), self._world.hub.now)
-            problem = None if self._clock_is_wrong() else self._groundless(time)
+            problem = self._groundless(time)
             if problem:
                 text = f"{after.scope}: {time.trouble} {time.scheduled_at:%d %H:%M}: {problem}"
                 self._world.violated("no alert without cause", text, time.job)
         if before is not None and before.is_open and not after.is_open and after.closed_because == RECOVERED:
             self._closes(after)
         self._counted[after.scope] = max(self._counted.get(after.scope, 0), after.count)
-
-    def _clock_is_wrong(self) -> bool:
-        """Whether the patrol's clock jumped where it could not know: its look at the store's had failed."""
-        process = self._world.current
-        return process is not None and abs(process.skew) > CLOCK_SKEW
 
     def _closes(self, alert: Alert) -> None:
         """An alert of a job closes only when nothing listed is bad, or a later time went well."""

@@ -20,6 +20,9 @@ for the rest of 2. What is not done is owed and still in the index, so the next 
 is a complete one, and sends its heartbeat, if it judged everything: the trouble is on the gauges, and
 thousands of notices at once must not raise the alarm that nobody is looking. One that is killed before it has
 judged sends none.
+
+The clock that times are judged by is compared with the store's, as an answer of this patrol shows it. A
+patrol that gets no answer, or finds the clocks apart, judges nothing: it would tell of what is not late.
 """
 
 from __future__ import annotations
@@ -122,12 +125,9 @@ class Watchdog:
             until: begin no notice after this, by this host's clock; None = there is no hurry.
         """
         log = PatrolLog(telemetry=self._ports.telemetry)
-        lease: Lease | None = None
-        with log.part("the scheduler's lease"):
-            lease = self._ports.lease.read()
-        now = agreed_now(self._ports.clock.now(), self._ports.store_clock.skew())
+        lease, answered = self._lease(log)
+        now = self._agreed_now(log) if answered else None
         if now is None:
-            log.failed("clock", f"it differs from the store's by {self._ports.store_clock.skew()}")
             return self._reported(log, None, self._gauges(log, None))
         ports = self._ports
         reads = Surveyor(jobs=ports.jobs, runs=ports.runs, index=ports.index, log=log, now=now)
@@ -144,6 +144,32 @@ class Watchdog:
         desk.tell(self._time_until(until))
         all_marked = ends.mark(self._time_until(until))
         return self._reported(log, desk, gauges, in_time=all_marked and not desk.untold)
+
+    def _lease(self, log: PatrolLog) -> tuple[Lease | None, bool]:
+        """The scheduler's lease, and whether the store has answered at all.
+
+        Its clock is known from an answer only; an item that cannot be understood is one. A lease that cannot
+        be reached says nothing about the rest of the store: another item is asked for before the patrol
+        gives up.
+        """
+        lease: Lease | None = None
+        answered = False
+        with log.part("the scheduler's lease"):
+            lease = self._ports.lease.read()
+            answered = True
+        if not answered and not log.unreadable:
+            with log.part("the store's clock"):
+                self._ports.alerts.get(SCHEDULER)
+                answered = True
+        return lease, answered or bool(log.unreadable)
+
+    def _agreed_now(self, log: PatrolLog) -> datetime | None:
+        """The instant to judge by; None if own and store's clock differ too much at its last answer."""
+        skew = self._ports.store_clock.skew()
+        now = agreed_now(self._ports.clock.now(), skew)
+        if now is None:
+            log.failed("clock", f"it differs from the store's by {skew}")
+        return now
 
     def _standing(self, reads: Surveyor) -> tuple[dict[str, Alert], set[str]]:
         """The alerts that are open or owe a notice, and the scopes of those that cannot be understood."""
