@@ -27,6 +27,7 @@ from cronce.core.errors import JobNotFoundError, StoreError
 from cronce.core.jobstate import GapReason, Held, Pause
 from cronce.core.records import RunRecord
 from cronce.core.run import Notice, Reason, RunStatus, Trigger
+from cronce.core.schedule import At
 from cronce.engine import survey
 from cronce.engine.acknowledgement import acknowledge
 from cronce.engine.metrics import (
@@ -772,6 +773,67 @@ def test_a_lease_that_cannot_be_reached_keeps_nobody_from_being_told(world: Worl
 
     assert report.problems == ("the scheduler's lease",)
     assert world.told() == [("opened", JOB)]
+
+
+# --- times that are on record although the job's item says that they are to come ---
+
+
+def test_an_at_that_is_deployed_again_after_its_success_is_not_missed_until_a_tick_has_found_its_run(
+    world: World,
+) -> None:
+    """The tick adopted it again and died before it planned; no other tick comes to it."""
+    run = pending(ref(0))
+    world.store.place(run)
+    world.succeed(run)
+    again: dict[str, Any] = {
+        "planned_to": NOW - SECOND,
+        "next_at": NOW,
+        "due_at": NOW,
+        "expect_by": NOW + MINUTE,
+    }
+    world.store.place(job_state(schedule=At(NOW).spec(), grace=MINUTE, **again))
+
+    reports = world.patrols(5)
+
+    assert world.told() == []
+    assert all(report.complete and report.missed == 0 for report in reports)
+
+
+def test_of_a_restored_job_only_the_times_without_a_record_are_missed(world: World) -> None:
+    world.store.place(job_state(grace=MINUTE, expect_by=NOW + 2 * MINUTE))
+    for minutes in (1, 2, 4):
+        world.store.place(pending(ref(minutes)))
+        world.succeed(world.run(ref(minutes)))
+
+    world.patrols(7)
+
+    assert [time.scheduled_at for time in world.alert(JOB).times] == [
+        NOW + minutes * MINUTE for minutes in (3, 5)
+    ]
+
+
+def test_a_time_whose_record_is_late_itself_is_told_as_a_run_and_not_as_unplanned(world: World) -> None:
+    world.store.place(job_state(grace=MINUTE, expect_by=NOW + 2 * MINUTE))
+    world.store.place(pending(ref(1), expect_by=NOW + 2 * MINUTE))
+
+    world.patrols(3)
+
+    assert [time.detail for time in world.alert(JOB).times] == ["never started: no executor has claimed it"]
+
+
+def test_only_so_many_records_are_looked_for_and_the_rest_is_told(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "RECORDS", 2)
+    world.store.place(job_state(grace=MINUTE, expect_by=NOW + 2 * MINUTE))
+    for minutes in (1, 2, 3):
+        world.store.place(pending(ref(minutes)))
+        world.succeed(world.run(ref(minutes)))
+    world.clock.advance(4 * MINUTE)
+
+    world.patrol()
+
+    assert [time.scheduled_at for time in world.alert(JOB).times] == [NOW + 3 * MINUTE]
 
 
 # --- telling ---

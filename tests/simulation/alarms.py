@@ -117,8 +117,6 @@ class Alarms:
             return None if late else f"the last tick completed {since}"
         run = world.item(run_key(RunRef(time.job, time.scheduled_at, time.suffix)))
         if time.trouble is Trouble.MISSED:
-            if time.job in world.incidents.restored or self._world.accounts.comes_back(time.job):
-                return None  # what its item says is due may be on record long since
             if now < time.scheduled_at + min(self._graces[time.job]) - CLOCK_SKEW:
                 return "its grace is not over"
             if isinstance(run, RunRecord) and run.status is RunStatus.SUCCEEDED and run.ended_at is not None:

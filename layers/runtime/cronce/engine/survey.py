@@ -8,9 +8,10 @@ told with what its key says, so that it delays nobody and is not lost either.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
 from cronce.core import ends, health
 from cronce.core.alerts import Trouble
@@ -28,6 +29,9 @@ ENTRIES = 20_000
 """Lines of one partition that a patrol reads: 5 MB. With more it does not claim to have seen everything."""
 ENDS_OF_A_JOB = 100
 """Ends of one job that a patrol tells; the next one goes on. A job that always fails delays no other."""
+RECORDS = 2000
+"""Unplanned times whose record is looked for: 20 calls. With more of them, after hours without any patrol, a
+time is listed on the word of its job's item."""
 RECENT_RUNS = 200
 """Newest runs of a job among which its last success is looked for."""
 RECENT = timedelta(days=1)
@@ -109,13 +113,30 @@ class Surveyor:
             if line.job and (line.expect_by is None or line.expect_by < self.now)
         }
         reads = self.jobs.get_many(sorted(lines))
+        late: dict[str, list[Finding]] = {}
         for name, state in reads.states.items():
             with self.log.part(f"job {name}"):
-                survey.findings[name] += health.overdue_times(state, self.now, known_to(name))
+                late[name] = health.overdue_times(state, self.now, known_to(name))
         for name, problem in reads.unreadable.items():
             self.log.cannot_read(f"job {name}", problem)
             ref = RunRef(name, lines[name].due_at)
             survey.findings[name].append(ends.unreadable(ref, Trouble.MISSED, problem))
+        recorded = self._recorded(late)
+        for name, findings in late.items():
+            survey.findings[name] += [
+                finding for finding in findings if RunRef(name, finding.time.scheduled_at) not in recorded
+            ]
+
+    def _recorded(self, late: Mapping[str, Sequence[Finding]]) -> Collection[RunRef]:
+        """Which of the times that the jobs' items call unplanned have a run all the same.
+
+        An `At` that is deployed again begins at its instant again, and a job's item may be restored: until a
+        tick has found the records, the item says that they are still to come. What is wrong with a run is
+        found at the run itself.
+        """
+        refs = (RunRef(name, one.time.scheduled_at) for name, findings in late.items() for one in findings)
+        asked = list(islice(refs, RECORDS))
+        return self.runs.get_many(asked) if asked else ()
 
     def _overdue_runs(self, survey: Survey, kind: DueKind) -> None:
         refs: list[RunRef] = []
