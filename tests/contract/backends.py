@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from cronce.core.jobstate import Gap, JobState
+from cronce.core.lease_ports import LeaseStore, NamedLeaseStore
 from cronce.core.ports import (
     AlertStore,
     DueIndex,
     JobStore,
-    LeaseStore,
-    NamedLeaseStore,
     PlanStore,
     RegistryStore,
     RunStore,

@@ -10,7 +10,8 @@ from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.jobstate import Gap, GapReason, JobState, JobWindow
 from cronce.core.lease import Grant
-from cronce.core.ports import JobStore, LeaseStore, RunStore
+from cronce.core.lease_ports import LeaseStore
+from cronce.core.ports import JobStore, RunStore
 from cronce.core.records import RunRecord, RunRef, Slots, StepRecord
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus
 

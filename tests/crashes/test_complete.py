@@ -16,7 +16,7 @@ from typing import Protocol
 
 import pytest
 
-from cronce.core import ports
+from cronce.core import lease_ports, ports
 from cronce.core.alerts import NoticeText
 from cronce.core.records import RunRef
 from cronce.testing import MemoryInvoker, MemoryNotifier
@@ -30,8 +30,8 @@ ENGINE = Path(inspect.getfile(ports)).parents[1] / "engine"
 NO_CALLS_OUTSIDE = (ports.Clock, ports.StoreClock, ports.Telemetry)
 """Ports that are not asked for anything that may fail."""
 NAMES = {
-    ports.LeaseStore: "lease",
-    ports.NamedLeaseStore: "leases",
+    lease_ports.LeaseStore: "lease",
+    lease_ports.NamedLeaseStore: "leases",
     ports.RegistryStore: "registry",
     ports.JobStore: "jobs",
     ports.PlanStore: "plans",
@@ -103,8 +103,9 @@ def test_as_many_places_are_counted_as_calls_arrive(scenario: Scenario) -> None:
 def test_every_port_is_known_here() -> None:
     protocols = {
         port
-        for _, port in inspect.getmembers(ports, inspect.isclass)
-        if port.__module__ == ports.__name__ and Protocol in port.__mro__
+        for module in (ports, lease_ports)
+        for _, port in inspect.getmembers(module, inspect.isclass)
+        if port.__module__ == module.__name__ and Protocol in port.__mro__
     }
 
     assert protocols == {*NAMES, *NO_CALLS_OUTSIDE}

@@ -4,6 +4,7 @@ Consistency is part of each promise. "Strong" reads see every write that was ack
 "Hint" reads may be late: what they say is only ever a reason to look, never to act.
 
 A lost race is a value (`None`, `False`, an outcome); a store that cannot be reached raises `StoreError`.
+The ports of leases stand in `cronce.core.lease_ports`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from cronce.core.answers import Applied, CommitOutcome, DueEntry, JobReads
     from cronce.core.changes import RunChange
     from cronce.core.jobstate import Gap, JobState, JobWindow, Registry
-    from cronce.core.lease import Grant, Lease
-    from cronce.core.named_lease import NamedLease, Taking
+    from cronce.core.lease import Grant
     from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
     from cronce.core.run import DueKind
 
@@ -44,64 +44,6 @@ class StoreClock(Protocol):
 
     def skew(self) -> timedelta:
         """Store's clock less own clock at the last answer; zero before the first."""
-        ...
-
-
-class LeaseStore(Protocol):
-    """The lease item."""
-
-    def take(self, owner: str, now: datetime) -> Grant | None:
-        """Take the lease if `may_take` holds: one conditional write that adds one to the token.
-
-        Writes owner, fencing_token, lease_until. An own write whose reply was lost is recognised by its
-        owner.
-        None: somebody else holds it, or is writing it at this moment.
-        """
-        ...
-
-    def read(self) -> Lease | None:
-        """The lease item, strong; None before the first tick."""
-        ...
-
-    def release(self, grant: Grant, completed_at: datetime | None) -> bool:
-        """Give the lease back on the condition that owner and token are still the grant's.
-
-        Writes lease_until (past), removes owner; writes completed_at unless it is None. False: it was taken
-        over.
-        """
-        ...
-
-
-class NamedLeaseStore(Protocol):
-    """Jobs' own leases. Their items are never deleted: tokens grow for ever."""
-
-    def take(self, taking: Taking, judged: NamedLease | None = None) -> NamedLease:
-        """Take a lease if `is_free` holds: one conditional write that adds one to its token.
-
-        Writes owner, holder, fencing_token, renewed_at, until. An own write whose reply was lost is
-        recognised by its owner.
-
-        Args:
-            taking: who wants it.
-            judged: a lease that is not believed: it is taken if it is still the very same one.
-
-        Returns:
-            The lease as it stands after the call: it was taken if its owner is the taking's.
-        """
-        ...
-
-    def renew(self, lease: NamedLease) -> bool:
-        """Write its renewed_at and until, on the condition that owner and token are still the lease's.
-
-        False: it was taken over, or given back.
-        """
-        ...
-
-    def release(self, lease: NamedLease) -> bool:
-        """Give it back on the condition that owner and token are still the lease's.
-
-        Writes until (long past), removes owner and holder. False: it was taken over.
-        """
         ...
 
 

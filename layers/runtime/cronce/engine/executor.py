@@ -23,7 +23,8 @@ from cronce.core.changes import Guard, RunChange
 from cronce.core.claim import Invocation
 from cronce.core.errors import NewerItemError, UnreadableItemError
 from cronce.core.job import Job
-from cronce.core.ports import NamedLeaseStore, StepStore
+from cronce.core.lease_ports import NamedLeaseStore
+from cronce.core.ports import StepStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import UNKNOWN

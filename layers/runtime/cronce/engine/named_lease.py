@@ -16,6 +16,7 @@ from itertools import count
 from cronce.core.durations import Duration, duration
 from cronce.core.errors import CronceError, LeaseHeldError, LeaseLostError, RetryAfter, StoreError
 from cronce.core.lease import agreed_now
+from cronce.core.lease_ports import NamedLeaseStore
 from cronce.core.named_lease import (
     NamedLease,
     Taking,
@@ -26,7 +27,7 @@ from cronce.core.named_lease import (
     renewed,
     trusted_for,
 )
-from cronce.core.ports import Clock, NamedLeaseStore, StoreClock, Telemetry
+from cronce.core.ports import Clock, StoreClock, Telemetry
 from cronce.engine.held_claim import HeldClaim, Moment
 
 ASK_AGAIN = timedelta(seconds=5)

@@ -29,8 +29,9 @@ from typing import Protocol
 from uuid import uuid4
 
 from cronce.core.lease import Grant, agreed_now
+from cronce.core.lease_ports import LeaseStore
 from cronce.core.planning import Moment
-from cronce.core.ports import LeaseStore, StoreClock
+from cronce.core.ports import StoreClock
 from cronce.engine.metrics import JOBS_HELD, TICK_COMPLETED
 from cronce.engine.registry import Catalog
 from cronce.engine.tick import PLANNING_TIME, PlanningPorts, TickPlanner

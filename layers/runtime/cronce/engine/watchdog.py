@@ -36,12 +36,12 @@ from cronce.core.alerts import SCHEDULER, Alert, Trouble
 from cronce.core.errors import UnreadableItemError
 from cronce.core.health import Blame, Finding, SchedulerWatch
 from cronce.core.lease import Lease, agreed_now
+from cronce.core.lease_ports import LeaseStore
 from cronce.core.ports import (
     AlertStore,
     Clock,
     DueIndex,
     JobStore,
-    LeaseStore,
     Notifier,
     RunStore,
     StoreClock,
