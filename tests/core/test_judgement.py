@@ -67,6 +67,23 @@ def test_i13_a_short_grace_drops_nothing_within_five_minutes() -> None:
     assert yields_to_newer(run(), declared(grace="1m"), NOON + 5 * MINUTE + SECOND)
 
 
+def test_the_wait_for_a_slot_is_no_lateness_except_to_max_lateness() -> None:
+    woken = run(expect_by=NOON + 3 * HOUR + 15 * MINUTE)
+    for policy in ("latest", "skip"):
+        options = declared(catch_up=policy, overlap="queue")
+        assert not too_late(woken, options, NOON + 3 * HOUR + 15 * MINUTE)
+        assert not yields_to_newer(woken, options, NOON + 3 * HOUR + 15 * MINUTE)
+    held_up = NOON + 3 * HOUR + 16 * MINUTE
+    assert too_late(woken, declared(catch_up="skip", overlap="queue"), held_up)
+    assert yields_to_newer(woken, declared(overlap="queue"), held_up)
+    assert too_late(woken, declared(overlap="queue", max_lateness="2h"), NOON + 3 * HOUR)
+
+
+def test_a_run_that_was_born_late_is_as_late_as_its_time() -> None:
+    born_late = run(created_at=NOON + HOUR, expect_by=NOON + HOUR + 15 * MINUTE)
+    assert yields_to_newer(born_late, declared(), NOON + HOUR + MINUTE)
+
+
 def test_only_latest_gives_way_to_newer_runs() -> None:
     late = NOON + 2 * HOUR
     given_way = [

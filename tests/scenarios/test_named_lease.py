@@ -23,11 +23,10 @@ from cronce.core.errors import (
     ClaimLost,
     CronceError,
     DefinitionError,
-    LeaseHeldError,
     LeaseLostError,
     StoreError,
 )
-from cronce.core.named_lease import NamedLease
+from cronce.core.named_lease import LeaseHeldError, NamedLease
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.retry import Retry
 from cronce.core.run import Reason, RunStatus

@@ -11,11 +11,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from cronce.core.errors import ClaimLost, PermanentError, RetryAfter, StoreError
-from cronce.core.retry import Retry
+from cronce.core.errors import ClaimLost, PermanentError, StoreError
+from cronce.core.retry import Retry, RetryAfter
 from cronce.core.run import Notice, Reason, RunStatus
 from cronce.engine.executor import Outcome
 from cronce.engine.metrics import RUNS_FAILED, RUNS_SUCCEEDED
@@ -224,3 +225,20 @@ def test_a_claim_or_an_end_whose_reply_was_lost_is_recognised(world: World, lost
     assert world.execute(ref).outcome is Outcome.SUCCEEDED
     assert done == [ref.id]
     assert (world.slots().held, world.slots().fencing_token) == (frozenset(), 1)
+
+
+@pytest.mark.parametrize("delay", ["soon", 30, -SECOND, "-5m"])
+def test_a_retry_after_that_says_no_time_fails_the_attempt_with_what_it_takes(
+    world: World, delay: Any
+) -> None:
+    def job(run: Run) -> None:
+        raise RetryAfter(delay)
+
+    world.declare(job)
+    ref = world.plan()
+    assert world.execute(ref).outcome is Outcome.RETRYING
+    assert "RetryAfter" in (world.run(ref).error or "")
+
+
+def test_a_retry_after_takes_text_as_every_other_duration_does() -> None:
+    assert RetryAfter("1h30m").delay == timedelta(minutes=90)

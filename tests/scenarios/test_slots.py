@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import pytest
 
-from cronce.core.errors import RetryAfter, StoreError
+from cronce.core.errors import StoreError
 from cronce.core.records import RunRef, Slots
-from cronce.core.retry import Retry
+from cronce.core.retry import Retry, RetryAfter
 from cronce.core.run import Notice, Reason, RunStatus
 from cronce.core.slots import RunPolicy
 from cronce.engine.executor import Outcome

@@ -14,7 +14,8 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cronce.core.errors import PermanentError, RetryAfter
+from cronce.core.errors import PermanentError
+from cronce.core.retry import RetryAfter
 from cronce.engine.run_handle import Run
 from tests.simulation.process import Killed
 from tests.simulation.scenario import JobPlan, Part, Piece

@@ -17,12 +17,10 @@ from cronce.core.errors import (
     DefinitionError,
     DuplicateJobError,
     DuplicateStepError,
-    LeaseHeldError,
     LeaseLostError,
     NotDone,
     OutOfTime,
     PermanentError,
-    RetryAfter,
     StepError,
     StepResultNotSerializableError,
     StepResultTooLargeError,
@@ -31,7 +29,8 @@ from cronce.core.errors import (
 )
 from cronce.core.fencing import fenced_put, fenced_update
 from cronce.core.job import CatchUp, Job, Overlap, job
-from cronce.core.retry import Retry
+from cronce.core.named_lease import LeaseHeldError
+from cronce.core.retry import Retry, RetryAfter
 from cronce.core.run import Trigger
 from cronce.core.schedule import At, Cron, DstGap, DstRepeat, Every
 from cronce.engine.named_lease import HeldLease, lease

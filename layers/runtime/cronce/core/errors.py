@@ -13,8 +13,6 @@ A job says how its failure is to be taken with `PermanentError` and `RetryAfter`
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
 
 class CronceError(Exception):
     """Root of every error cronce raises for a caller to handle."""
@@ -93,35 +91,6 @@ class NotifyError(CronceError):
 
 class PermanentError(Exception):
     """Raise it in a job to end the run as `FAILED(error)` at once, without further attempts."""
-
-
-class RetryAfter(Exception):
-    """Raise it in a job to fail this attempt and choose when the next one starts.
-
-    Args:
-        delay: from now until the next attempt; at least zero.
-        message: what is kept as the attempt's error.
-    """
-
-    def __init__(self, delay: timedelta, message: str = "the job asked to be retried later") -> None:
-        if delay < timedelta(0):
-            raise ValueError(f"RetryAfter takes a delay of zero or more, not {delay}")
-        super().__init__(message)
-        self.delay = delay
-
-
-class LeaseHeldError(CronceError, RetryAfter):
-    """Somebody else holds the lease. Let it pass: the run is tried again when that lease ends.
-
-    Like every `RetryAfter` it costs the run an attempt.
-
-    Attributes:
-        until: the end of the lease as it stands; its holder may renew it, or give it back sooner.
-    """
-
-    def __init__(self, delay: timedelta, message: str, until: datetime) -> None:
-        super().__init__(delay, message)
-        self.until = until
 
 
 class LeaseLostError(CronceError):

@@ -9,6 +9,9 @@ A backlog must not escape `catch_up=latest`: the run is superseded when the ledg
 planned after it, for that one runs in its place. The records are asked, not the schedule: it may have changed
 since, and then it names times that nobody planned. A run that is itself skipped runs in nobody's place.
 
+A run that waited for a slot because its job says `overlap=queue`, or because it came late, was not held up by
+a failure: its wait is no lateness, except to `max_lateness`, which no run escapes.
+
 Neither judges before a run is later than `LATE_START`. A tick that crashes, or a stream that stands still
 and leaves the work to the sweep, makes runs of an every-minute job a few minutes late; dropping those
 would drop them for ever.
@@ -90,7 +93,14 @@ def takes_the_place_of(newer: RunRecord, run: RunRecord) -> bool:
 
 
 def _starts_late(run: RunRecord, job: Job, now: datetime) -> bool:
-    return now - run.ref.scheduled_at > max(job.grace, LATE_START)
+    return now - _meant_to_start(run, job) > max(job.grace, LATE_START)
+
+
+def _meant_to_start(run: RunRecord, job: Job) -> datetime:
+    """Its time; of a run that waited in the queue, the moment when it was given a slot."""
+    if run.expect_by is not None and run.expect_by - job.grace > max(run.created_at, run.ref.scheduled_at):
+        return run.expect_by - job.grace
+    return run.ref.scheduled_at
 
 
 def with_full_slots(run: RunRecord, job: Job, waiting: int, now: datetime) -> FullSlots:

@@ -31,8 +31,9 @@ from datetime import datetime, timedelta
 
 from cronce.core.claim import RENEW_EVERY, TRUST_MARGIN
 from cronce.core.durations import duration
-from cronce.core.errors import DefinitionError
+from cronce.core.errors import CronceError, DefinitionError
 from cronce.core.lease import BELIEF_MARGIN
+from cronce.core.retry import RetryAfter
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 """As of jobs."""
@@ -42,6 +43,20 @@ LONGEST = timedelta(days=1)
 """A lease outlives its holder by this at most. Longer sections are renewed."""
 RENEWALS = 3
 """Renewals in the life of a lease: two may fail."""
+
+
+class LeaseHeldError(CronceError, RetryAfter):
+    """Somebody else holds the lease. Let it pass: the run is tried again when that lease ends.
+
+    Like every `RetryAfter` it costs the run an attempt.
+
+    Attributes:
+        until: the end of the lease as it stands; its holder may renew it, or give it back sooner.
+    """
+
+    def __init__(self, delay: timedelta, message: str, until: datetime) -> None:
+        super().__init__(delay, message)
+        self.until = until
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,3 +50,22 @@ class Retry:
         doublings = min(failed_attempt - 1, 30)  # 2 ** 30 times any base is past every cap
         longest: timedelta = min(cap, base * 2**doublings)
         return longest * fraction
+
+
+class RetryAfter(Exception):
+    """Raise it in a job to fail this attempt and choose when the next one starts.
+
+    Args:
+        delay: from now until the next attempt: a `timedelta` or text such as "90s" or "2h"; at least zero.
+        message: what is kept as the attempt's error.
+
+    Raises:
+        DefinitionError: the delay is neither, or negative.
+    """
+
+    def __init__(self, delay: Duration, message: str = "the job asked to be retried later") -> None:
+        pause = delay if isinstance(delay, timedelta) else duration("RetryAfter(delay)", delay)
+        if pause < timedelta(0):
+            raise DefinitionError(f"RetryAfter takes a delay of zero or more, not {pause}")
+        super().__init__(message)
+        self.delay = pause

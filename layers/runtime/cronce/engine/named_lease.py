@@ -14,10 +14,11 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from cronce.core.durations import Duration, duration
-from cronce.core.errors import CronceError, LeaseHeldError, LeaseLostError, RetryAfter, StoreError
+from cronce.core.errors import CronceError, LeaseLostError, StoreError
 from cronce.core.lease import agreed_now
 from cronce.core.lease_ports import NamedLeaseStore
 from cronce.core.named_lease import (
+    LeaseHeldError,
     NamedLease,
     Taking,
     check_name,
@@ -28,6 +29,7 @@ from cronce.core.named_lease import (
     trusted_for,
 )
 from cronce.core.ports import Clock, StoreClock, Telemetry
+from cronce.core.retry import RetryAfter
 from cronce.engine.held_claim import HeldClaim, Moment
 
 ASK_AGAIN = timedelta(seconds=5)

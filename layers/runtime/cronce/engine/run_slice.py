@@ -20,10 +20,11 @@ from datetime import timedelta
 from cronce.core import attempts, moves, sleep
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
-from cronce.core.errors import PermanentError, RetryAfter, StepError, StoreError
+from cronce.core.errors import PermanentError, StepError, StoreError
 from cronce.core.job import Job
 from cronce.core.moves import Failure
 from cronce.core.records import RunRecord
+from cronce.core.retry import RetryAfter
 from cronce.core.run import Reason
 from cronce.core.slots import RunPolicy
 from cronce.engine.error_text import error_text, error_trace
