@@ -54,6 +54,7 @@ def test_a_function_loads_what_it_needs(function: str, unwanted: set[str]) -> No
     assert f"cronce.engine.{function}" in found
     assert found & (unwanted | {f"cronce.engine.{other}" for other in others}) == set()
     assert "boto3" not in found
+    assert not [module for module in found if module.startswith("cronce.testing")]
 
 
 @pytest.mark.usefixtures("settings")

@@ -18,9 +18,8 @@ from typing import Any
 import boto3
 import pytest
 
-from cronce.testing import ManualClock
+from cronce.testing import ClockRenewal, ManualClock
 from cronce_tools.local.cloud import ProcessKilled
-from cronce_tools.local.renewal import ClockRenewal
 from cronce_tools.local.stack import TIMEOUTS, LocalStack, local_stack
 from cronce_tools.local.template import Template
 

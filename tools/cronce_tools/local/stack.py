@@ -28,11 +28,10 @@ from cronce.aws.dynamodb import make_client
 from cronce.aws.store import DynamoStore
 from cronce.bootstrap.process import using_clock
 from cronce.core.records import RunRecord
-from cronce.testing import ManualClock
+from cronce.testing import ClockRenewal, ManualClock
 from cronce_tools.local.alarms import Alarm, Metrics, alarms
 from cronce_tools.local.cloud import Cloud, ProcessKilled
 from cronce_tools.local.console import Console, output_to
-from cronce_tools.local.renewal import ClockRenewal
 from cronce_tools.local.stream import Stream
 from cronce_tools.local.template import Template
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
 from cronce.core.claim import RENEW_EVERY
-from cronce.testing import ManualClock
+from cronce.testing.clock import ManualClock
 
 
 class ClockRenewal:
@@ -21,6 +22,7 @@ class ClockRenewal:
         self._clock = clock
         self._claims: list[Callable[[], bool]] = []
         self._since = timedelta(0)
+        self._lock = threading.Lock()
 
     @contextmanager
     def renewing(self, renew: Callable[[], bool]) -> Iterator[None]:
@@ -36,11 +38,12 @@ class ClockRenewal:
     def work(self, duration: timedelta) -> None:
         """A job works so long, and its claim is renewed as often as it would be."""
         while duration > timedelta(0):
-            part = min(duration, RENEW_EVERY - self._since)
-            self._clock.advance(part)
-            self._since += part
-            duration -= part
-            if self._since >= RENEW_EVERY:
-                self._since = timedelta(0)
-                if self._claims:
-                    self._claims[-1]()
+            with self._lock:  # items of an `each` may work in several threads
+                part = min(duration, RENEW_EVERY - self._since)
+                self._clock.advance(part)
+                self._since += part
+                duration -= part
+                if self._since >= RENEW_EVERY:
+                    self._since = timedelta(0)
+                    if self._claims:
+                        self._claims[-1]()
