@@ -39,7 +39,7 @@ from tests.support.port_calls import (
     WRITES,
 )
 
-COMES_AGAIN = sorted(name for name in WRITES if name.startswith(("runs.apply", "plans.")))
+COMES_AGAIN = sorted(name for name in WRITES if name.startswith(("runs.apply", "plans.", "jobs.change")))
 """Writes whose caller reads again before the next try."""
 SETTLED = sorted(WRITES.keys() - {*COMES_AGAIN, "lease.take"})
 """Writes that the store sends again by itself."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cronce.aws.attributes import Forms, Item
+from cronce.aws.items_act import ACT_FORMS
 from cronce.aws.items_alert import ALERT_FORMS, TIME_FORMS
 from cronce.aws.items_job import (
     ENTRY_FORMS,
@@ -29,6 +30,7 @@ from cronce.aws.items_job import (
 from cronce.aws.items_run import GAP_FORMS, RUN_FORMS, read_gap, read_marker, read_run, run_item
 from cronce.aws.items_step import ATTEMPT_FORMS, STEP_FORMS, read_step
 from cronce.aws.named_lease_store import NAMED_LEASE_FORMS
+from cronce.core.acts import Act
 from cronce.core.alerts import Alert, TroubledTime
 from cronce.core.errors import NewerItemError, RefusedError, UnreadableItemError
 from cronce.core.jobstate import Gap, JobState, Pause, Registry, RegistryEntry
@@ -61,6 +63,7 @@ def test_a_record_with_everything_set_is_read_back(kind: str) -> None:
         (JobState, PLANNING_FORMS, {"name", "slots"}),
         (Slots, SLOT_FORMS, {"held"}),
         (Pause, PAUSE_FORMS, set()),
+        (Act, ACT_FORMS, set()),
         (Registry, REGISTRY_FORMS, set()),
         (RegistryEntry, ENTRY_FORMS, set()),
         (Alert, ALERT_FORMS, {"scope"}),

@@ -20,7 +20,7 @@ from cronce.testing import ManualClock, Marker
 from cronce_tools.local.moto_engine import Proceed
 from tests.contract.makers import JOB, MINUTE, NOW, gap, queued, ref, step, stored
 from tests.support.dynamodb_backend import DynamoBackend, dynamodb
-from tests.support.port_calls import ATTEMPT, MINE, PENDING, READS, fill
+from tests.support.port_calls import ACT, ATTEMPT, MINE, PENDING, READS, fill
 
 QUERIES = [name for name, call in READS.items() if "Query" in call.sends]
 LISTS: dict[str, Any] = {
@@ -30,6 +30,7 @@ LISTS: dict[str, Any] = {
     "runs.first_queued": lambda store: store.runs.first_queued(JOB),
     "steps.load": lambda store: list(store.steps.load(MINE.ref)),
     "steps.attempts": lambda store: store.steps.attempts(MINE.ref),
+    "steps.acts": lambda store: store.steps.acts(PENDING.ref.id),
 }
 """A call of each that has more than one item to read."""
 
@@ -47,7 +48,7 @@ def store() -> Iterator[DynamoBackend]:
         for number in range(1, 5):
             run = stored(backend, PENDING.ref)
             kept = replace(ATTEMPT, number=number)
-            after = replace(run, dispatches=number)
+            after = replace(run, dispatches=number, act=replace(ACT, at=NOW + number * MINUTE))
             # attempts are kept beside any write of a run; whose they are does not matter here
             change = RunChange(before=run, after=after, guard=Guard.SEEN, attempt=kept)
             assert backend.runs.apply(change) is Applied.DONE

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cronce.core.acts import Act, What
 from cronce.core.answers import Applied
 from cronce.core.changes import RunChange
 from cronce.core.records import StepRecord, StepStatus
@@ -24,7 +25,10 @@ RUN = ref(0)
 MINE = running(RUN)
 FAILED = failed(RUN, reason=Reason.STEP_UNCERTAIN, rev=3)
 STARTED = step(RUN, "charge", status=StepStatus.STARTED, result="null", until=NOW + 15 * MINUTE)
-DONE = Verdict(done='"paid"', by="ann", why="it is on the statement", at=NOW + MINUTE)
+DONE = Verdict(
+    done='"paid"',
+    act=Act(what=What.RESOLVE, by="ann", why="it is on the statement", at=NOW + MINUTE),
+)
 
 
 def started(backend: Backend) -> RunChange:

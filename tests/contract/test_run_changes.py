@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import pytest
 
+from cronce.core.acts import Act, What
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StoreError
@@ -97,6 +98,7 @@ def everything(run: RunRecord) -> RunRecord:
         dispatches=4,
         touched=True,
         cancel_requested=True,
+        act=Act(what=What.CANCEL, at=NOW + timedelta(milliseconds=11), by="ann", why="not today"),
         unknown_since=NOW + timedelta(milliseconds=9),
         request_id="request-1",
         log_stream="2026/01/05/[live]abc",

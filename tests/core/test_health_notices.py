@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cronce.core import alerting, health, notices
+from cronce.core.acts import Act, What
 from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED
 from cronce.core.alerts import SCHEDULER, Alert, Trouble, TroubledTime
 from cronce.core.notices import NextTime, in_words, notice_of
@@ -124,7 +125,6 @@ def test_a_subject_is_one_line_of_at_most_a_hundred_characters(count: int) -> No
             "Every time listed here succeeded in the end, or a later scheduled run did.",
         ),
         (REMOVED, f"Removed: {JOB}", "no longer part of the deployment"),
-        (ACKNOWLEDGED, f"Acknowledged: {JOB}", "Somebody has acknowledged it."),
     ],
 )
 def test_a_closed_notice_says_why_and_lists_the_times(because: str, subject: str, words: str) -> None:
@@ -134,6 +134,18 @@ def test_a_closed_notice_says_why_and_lists_the_times(because: str, subject: str
     assert words in notice.body
     assert WALL in notice.body
     assert "What to look at" not in notice.body
+
+
+@pytest.mark.parametrize(
+    "why, words", [("we know", "ann has acknowledged it: we know."), ("", "ann has acknowledged it.")]
+)
+def test_a_notice_of_an_acknowledged_alert_says_who_and_why(why: str, words: str) -> None:
+    act = Act(what=What.ACKNOWLEDGE, at=AT, by="ann", why=why)
+
+    notice = notice_of(replace(alerting.closed(alert(notified_at=AT), ACKNOWLEDGED, AT), act=act), ZONES)
+
+    assert notice.subject == f"Acknowledged: {JOB}"
+    assert words in notice.body
 
 
 def test_a_silent_scheduler_names_its_last_tick_what_was_missed_and_what_comes_next() -> None:

@@ -223,7 +223,8 @@ class Story:
 
 def _of_job(state: JobState) -> tuple[Any, ...]:
     times = state.next_at, state.due_at, state.expect_by
-    marks = state.held, state.paused, state.resumed_at, state.removed_at is None
+    paused = (state.paused.by, state.paused.why) if state.paused else None
+    marks = state.held, paused, state.resumed_at is None, state.removed_at is None
     return (*times, *marks, state.schedule, state.zone_data, state.slots.held, state.slots.queued)
 
 

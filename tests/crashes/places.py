@@ -53,6 +53,7 @@ WRITES = (
     "leases.renew",
     "leases.release",
     "registry.write",
+    "jobs.change",
     "jobs.next_token",
     "plans.commit",
     "runs.apply",
@@ -72,6 +73,7 @@ IN_CONFLICT: Mapping[str, object] = {
     "lease.take": None,
     "plans.commit": CommitOutcome(problem="conflict: another transaction", passes=True),
     "runs.apply": Applied.CONFLICT,
+    "jobs.change": Applied.CONFLICT,
 }
 """What ports answer to a write that met another one, where it is an answer."""
 CONFLICTS_IN_A_ROW = 3

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
-from cronce.core.errors import OperationRefusedError
+from cronce.core.records import RunRef
 from cronce.core.retry import Retry
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.named_lease import lease
+from cronce.engine.operations import Operations
 from cronce.engine.run_handle import Run
 from cronce.testing import LeaseItem
 from tests.contract import makers
@@ -152,8 +153,13 @@ def with_a_person(stack: Stack) -> None:
     for run in stack.runs():
         if run.reason is Reason.STEP_UNCERTAIN:
             done = '"paid"' if f"shop/{run.ref.id}/pay" in stack.service.effects else None
-            with suppress(OperationRefusedError):  # not yet
-                stack.operations().resolve(run.ref, "pay", done, by="ann", why="looked at the statement")
+            resolve = partial(_resolve, run.ref, done)
+            with stack.places.suspended():
+                stack.command(resolve)  # it may be refused: not yet
+
+
+def _resolve(ref: RunRef, done: str | None, operations: Operations) -> None:
+    operations.resolve(ref, "pay", done, by="ann", why="looked at the statement")
 
 
 def sleeping(stack: Stack) -> None:

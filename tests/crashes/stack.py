@@ -10,14 +10,14 @@ again, as it is deployed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
 from cronce.core.claim import RENEW_EVERY, Invocation
-from cronce.core.errors import CronceError, StoreError
+from cronce.core.errors import CronceError, OperationRefusedError, StoreError
 from cronce.core.job import Job
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import RunRecord, RunRef, StepRecord, StepStatus
@@ -50,6 +50,8 @@ HOUR = timedelta(hours=1)
 RETENTION = timedelta(days=400)
 STANDSTILL = 4
 """Minutes of `Fault.STALLS`: longer than the lease, a claim, and what the sweep needs to see it."""
+COMMANDS = 3
+"""Times that a person gives a command of which there was no answer."""
 DELIVERIES = 30
 """Rounds of the dispatcher within a minute: each end may wake the next run."""
 
@@ -250,16 +252,23 @@ class Stack:
         """The job's process is killed in the middle of it."""
         self._workers[-1].process.die("job")
 
-    def operations(self) -> Operations:
-        """What an operator can do, from a host on which nothing goes wrong."""
-        ledger = Ledger(
-            runs=self.store.runs,
-            jobs=self.store.jobs,
-            clock=self.clock,
-            telemetry=RecordingTelemetry(),
-            retention=RETENTION,
-        )
-        return Operations(ledger=ledger, steps=self.store.steps, store_clock=self.store.clock)
+    def command(
+        self, give: Callable[[Operations], object], meanwhile: Callable[[], object] | None = None
+    ) -> None:
+        """An operator's command, given again for as long as it has no answer. To be refused is one.
+
+        Args:
+            give: gives it.
+            meanwhile: what another process does that this one meets; the same command, if nothing is said.
+        """
+        for _ in range(COMMANDS):
+            answered = False
+            with self._process(meanwhile or (lambda: self.command(give))) as process:
+                with suppress(OperationRefusedError):
+                    give(self._operations(process))
+                answered = True
+            if answered:
+                return
 
     # --- what is there ----------------------------------------------------------------------------------
 
@@ -355,6 +364,15 @@ class Stack:
             load=self._load,
             renewal=worker.renewal,
             key_prefix="shop",
+        )
+
+    def _operations(self, process: Process) -> Operations:
+        return Operations(
+            ledger=self._ledger(process, RecordingTelemetry()),
+            steps=process.port("steps", self.store.steps),
+            alerts=process.port("alerts", self.store.alerts),
+            store_clock=self.store.clock,
+            job_of=self.jobs.get,
         )
 
     def _load(self, _module: str, name: str) -> Job | LoadProblem | None:

@@ -16,11 +16,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crashes import planning_scenarios, run_scenarios
+from tests.crashes import operator_scenarios, planning_scenarios, run_scenarios
 from tests.crashes.lives import Scenario, judge, undisturbed
 from tests.crashes.places import LIVES_WITHIN, Fault, faults_at
 
-SCENARIOS = (*planning_scenarios.SCENARIOS, *run_scenarios.SCENARIOS)
+SCENARIOS = (
+    *planning_scenarios.SCENARIOS,
+    *run_scenarios.SCENARIOS,
+    *operator_scenarios.SCENARIOS,
+)
 QUICK = ("claim", "patrol")
 """Where processes meet also in the normal run."""
 KEPT = ("runs.apply", "runs.renew", "steps.record")

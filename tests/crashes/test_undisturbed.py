@@ -38,6 +38,7 @@ ENDS: Mapping[str, Mapping[str, str]] = {
     "queue": {f"queued 0{hour}:00": "SUCCEEDED" for hour in (6, 7, 8)},
     "no-slots": {f"free 0{hour}:00": "SUCCEEDED" for hour in (6, 7)},
     "behind": {"busy 05:00": "SUCCEEDED", "busy 06:00": "SUCCEEDED"},
+    "pause": {"paused 06:00": "SUCCEEDED", "paused 07:00": "SUCCEEDED"},
     "holder": {"busy 05:00": "SUCCEEDED", "busy 06:00": "SUCCEEDED"},
 }
 TOLD = {

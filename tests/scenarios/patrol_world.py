@@ -13,6 +13,8 @@ from cronce.core.ports import Notifier
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import RunStatus
 from cronce.core.schedule import Cron
+from cronce.engine.ledger import Ledger
+from cronce.engine.operations import Operations
 from cronce.engine.watchdog import PatrolReport, Watchdog, WatchdogPorts
 from cronce.testing import LeaseItem, ManualClock, MemoryNotifier, MemoryStore, RecordingTelemetry, alert_key
 from tests.contract import makers
@@ -69,6 +71,28 @@ class World:
                 telemetry=self.telemetry,
             )
         )
+
+    def operations(self) -> Operations:
+        """What an operator can do."""
+        store = self.store
+        ledger = Ledger(
+            runs=store.runs,
+            jobs=store.jobs,
+            clock=self.clock,
+            telemetry=self.telemetry,
+            retention=timedelta(days=400),
+        )
+        return Operations(
+            ledger=ledger,
+            steps=store.steps,
+            alerts=store.alerts,
+            store_clock=store.clock,
+            job_of=lambda _: None,
+        )
+
+    def acknowledge(self, job: str = JOB) -> bool:
+        """An operator closes an alert."""
+        return self.operations().acknowledge(job, by="ann", why="it is known")
 
     def tick(self) -> None:
         """The scheduler completes a tick, whatever it did in it."""

@@ -181,7 +181,13 @@ class World:
 
     def operations(self) -> Operations:
         """What an operator can do."""
-        return Operations(ledger=self.ledger, steps=self.store.steps, store_clock=self.store.clock)
+        return Operations(
+            ledger=self.ledger,
+            steps=self.store.steps,
+            alerts=self.store.alerts,
+            store_clock=self.store.clock,
+            job_of=self.job_of,
+        )
 
     def invocation(self, lasts: timedelta = LONG, request_id: str | None = None) -> Invocation:
         number = next(self.owners)

@@ -23,13 +23,12 @@ from typing import Any
 import pytest
 
 from cronce.core.alerts import SCHEDULER, Trouble
-from cronce.core.errors import JobNotFoundError, StoreError
+from cronce.core.errors import OperationRefusedError, StoreError
 from cronce.core.jobstate import GapReason, Held, Pause
 from cronce.core.records import RunRecord
 from cronce.core.run import Notice, Reason, RunStatus, Trigger
 from cronce.core.schedule import At
 from cronce.engine import survey
-from cronce.engine.acknowledgement import acknowledge
 from cronce.engine.metrics import (
     ITEMS_UNREADABLE,
     JOBS_FAILED,
@@ -151,8 +150,8 @@ def test_i43_the_alert_of_a_failed_one_off_stays_open_though_its_job_has_left_th
     assert world.told() == [("opened", JOB)] + 7 * [("reminder", JOB)], "1, 2, 4, 8, 16, 32 and 56 hours"
     assert len({notice.id for notice in world.notifier.notices}) == 8
     assert {report.failed for report in reports} == {1}
-    assert acknowledge(world.store.alerts, JOB, world.now)
-    assert not acknowledge(world.store.alerts, JOB, world.now)
+    assert world.acknowledge()
+    assert not world.acknowledge()
     last = world.patrols(3 * 24 * 60)[-1]
     assert world.told()[8:] == [("closed", JOB)]
     assert last.failed == 0
@@ -184,8 +183,8 @@ def test_an_alert_that_can_close_when_its_reminder_is_due_closes(world: World) -
 
 
 def test_the_schedulers_alert_is_not_acknowledged_as_if_it_were_a_jobs(world: World) -> None:
-    with pytest.raises(JobNotFoundError, match="closes when its ticks complete again"):
-        acknowledge(world.store.alerts, SCHEDULER, world.now)
+    with pytest.raises(OperationRefusedError, match="closes when its ticks complete again"):
+        world.acknowledge(SCHEDULER)
 
 
 def test_an_acknowledgement_that_always_meets_others_says_so(world: World) -> None:
@@ -197,8 +196,8 @@ def test_an_acknowledgement_that_always_meets_others_says_so(world: World) -> No
             world.store.place(replace(world.alert(JOB), rev=world.alert(JOB).rev + 1))
 
     world.store.on_call(others)
-    with pytest.raises(StoreError, match="others wrote it all the time"):
-        acknowledge(world.store.alerts, JOB, world.now)
+    with pytest.raises(StoreError, match="others were in the way all the time"):
+        world.acknowledge()
     assert world.alert(JOB).is_open
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import pytest
 
 from cronce.core.alerts import NoticeText
-from cronce.engine.acknowledgement import acknowledge
 from tests.contract.makers import JOB, failed, ref
 from tests.scenarios.patrol_world import MINUTE, World
 
@@ -76,7 +75,7 @@ def test_i49_a_patrol_leaves_a_notice_alone_that_another_is_publishing(world: Wo
 
 def test_an_end_that_comes_while_the_opening_is_being_published_is_told_as_well(world: World) -> None:
     def meanwhile() -> None:
-        assert acknowledge(world.store.alerts, JOB, world.now)
+        assert world.acknowledge()
 
     world.watchdog(Meeting(world, before=meanwhile)).patrol()
     world.patrols(2)

@@ -65,7 +65,7 @@ def test_done_goes_on_with_the_value_that_was_given(world: World) -> None:
     assert after.status is RunStatus.PENDING
     assert [one.outcome for one in world.deliver()] == [Outcome.SUCCEEDED]
     assert (bank.asked, bank.receipts) == (1, [{"receipt": 17}])
-    (line,) = world.telemetry.named("step.resolved")
+    (line,) = world.telemetry.named("operator.resolve")
     assert line.fields == {"run": ref.id, "step": "charge", "done": True, "by": "ann", "why": WHY}
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from cronce.core.acts import Act, What
 from cronce.core.alerts import Alert
 from cronce.core.answers import DueEntry
 from cronce.core.changes import Guard, RunChange, SlotsChange
+from cronce.core.job_change import JobChange
 from cronce.core.jobstate import JobWindow, Registry
 from cronce.core.lease import Grant
 from cronce.core.named_lease import Taking
@@ -56,7 +58,9 @@ TAKEN = TAKING.taken(1)
 HELD = replace(TAKEN, name="import")
 BEGUN = step(MINE.ref, "charge", status=StepStatus.STARTED, until=NOW + TTL)
 STARTED = replace(BEGUN, ref=FAILED.ref)
-SAID = Verdict(done='"paid"', by="ann", why="it is on the statement", at=NOW)
+ACT = Act(what=What.RESOLVE, by="ann", why="it is on the statement", at=NOW)
+SIGNED = job_state("signed", act=ACT)
+SAID = Verdict(done='"paid"', act=ACT)
 HANDED_ON = SlotsChange(before=READ, after=replace(READ, held=frozenset({QUEUED.ref.id}), queued=0))
 
 
@@ -72,6 +76,7 @@ def fill(store: DynamoBackend) -> None:
         claimed = running(begun.ref)
         store.place(claimed)
         assert store.steps.record(claimed, begun)
+    store.place(SIGNED, gap(30, job=SIGNED.name))
     store.place(STATE, MINE, PENDING, QUEUED, Marker(ref=QUEUED.ref), FAILED, gap(30))
     assert store.leases.take(replace(TAKING, name=HELD.name)) == HELD
     store.engine.calls.clear()
@@ -131,6 +136,24 @@ CALLS: dict[str, PortCall] = {
     ),
     "jobs.get": PortCall(make=lambda s: s.jobs.get(JOB), sends=("GetItem",)),
     "jobs.get_many": PortCall(make=lambda s: s.jobs.get_many([JOB]), sends=("BatchGetItem",)),
+    "jobs.change": PortCall(
+        make=lambda s: s.jobs.change(
+            JobChange(before=STATE, after=replace(STATE, act=replace(ACT, what=What.PAUSE), due_at=None))
+        ),
+        sends=("UpdateItem",),
+        twice=_is_done,
+    ),
+    "jobs.change of an act and a gap": PortCall(
+        make=lambda s: s.jobs.change(
+            JobChange(
+                before=SIGNED,
+                after=replace(SIGNED, act=replace(ACT, what=What.REWIND)),
+                gaps=(gap(30, job=SIGNED.name),),
+            )
+        ),
+        sends=("TransactWriteItems",),
+        twice=_is_done,
+    ),
     "jobs.next_token": PortCall(
         make=lambda s: s.jobs.next_token(JOB), sends=("UpdateItem",), twice=lambda token: bool(token == 9)
     ),
@@ -221,6 +244,7 @@ CALLS: dict[str, PortCall] = {
         twice=_is_true,
     ),
     "steps.attempts": PortCall(make=lambda s: s.steps.attempts(MINE.ref), sends=("Query",)),
+    "steps.acts": PortCall(make=lambda s: s.steps.acts(MINE.ref.id), sends=("Query",)),
     "alerts.get": PortCall(make=lambda s: s.alerts.get(JOB), sends=("GetItem",)),
     "alerts.put": PortCall(make=lambda s: s.alerts.put(None, ALERT), sends=("PutItem",), twice=_is_true),
 }

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cronce.aws.attributes import Form, Item
+from cronce.aws.items_act import ACT_FORMS
 from cronce.aws.items_alert import ALERT_FORMS, alert_item, read_alert
 from cronce.aws.items_job import (
     LEASE_FORMS,
@@ -25,12 +26,15 @@ from cronce.aws.items_run import GAP_FORMS, RUN_FORMS, gap_item, read_gap, read_
 from cronce.aws.items_step import (
     ATTEMPT_FORMS,
     STEP_FORMS,
+    act_item,
     attempt_item,
+    read_act,
     read_attempt,
     read_step,
     step_item,
 )
 from cronce.aws.named_lease_store import NAMED_LEASE_FORMS, named_lease_item, read_named_lease
+from cronce.core.acts import Act, PastAct, What
 from cronce.core.alerts import Alert, Trouble, TroubledTime
 from cronce.core.jobstate import Gap, GapReason, Held, JobState, Pause, Registry, RegistryEntry
 from cronce.core.named_lease import NamedLease
@@ -41,8 +45,7 @@ NOW = datetime(2026, 1, 5, 6, 7, 8, 901_000, tzinfo=UTC)
 SECOND = NOW.replace(microsecond=0)
 REF = RunRef("daily-menu", SECOND)
 RETENTION = timedelta(days=400)
-
-
+ACT = Act(what=What.CANCEL, at=NOW, by="ann", why="not today")
 RUN = RunRecord(
     ref=REF,
     trigger=Trigger.BACKFILL,
@@ -73,6 +76,7 @@ RUN = RunRecord(
     notice=Notice.TOLD,
     touched=True,
     cancel_requested=True,
+    act=ACT,
     unknown_since=NOW,
     request_id="request-1",
     log_stream="2026/01/05/[1]abc",
@@ -98,6 +102,7 @@ JOB = JobState(
     resumed_at=NOW,
     held=Held.BEHIND,
     removed_at=NOW,
+    act=ACT,
     slots=Slots(held=frozenset({"daily-menu@2026-01-05T06:00:00Z", REF.id}), queued=3, fencing_token=8),
 )
 GAP = Gap(
@@ -121,7 +126,8 @@ ALERT = Alert(
     ),
     count=2,
     closed_at=NOW,
-    closed_because="recovered",
+    closed_because="acknowledged",
+    act=ACT,
     notified_at=NOW,
     sending_until=NOW,
     reminders=4,
@@ -195,6 +201,7 @@ SAMPLES = {
     "alert": Sample(ALERT, alert_item(ALERT, 6), read_alert, ALERT_FORMS),
     "step": Sample(STEP, step_item(STEP, RETENTION), read_step, STEP_FORMS),
     "attempt": Sample(ATTEMPT, attempt_item(ATTEMPT, RETENTION), read_attempt, ATTEMPT_FORMS),
+    "act": Sample(ACT, act_item(PastAct(of=REF.id, act=ACT), RETENTION), read_act, ACT_FORMS),
     "registry": Sample(REGISTRY, registry_item(REGISTRY), read_registry, REGISTRY_FORMS),
     "lease": Sample(
         LeaseItem(

@@ -45,7 +45,13 @@ def operations_of(world: World) -> Operations:
         telemetry=RecordingTelemetry(),
         retention=RETENTION,
     )
-    return Operations(ledger=ledger, steps=store.steps, store_clock=store.clock)
+    return Operations(
+        ledger=ledger,
+        steps=store.steps,
+        alerts=store.alerts,
+        store_clock=store.clock,
+        job_of=lambda _: None,
+    )
 
 
 def three_hours(world: World) -> list[Figure]:

@@ -22,6 +22,7 @@ from cronce.aws.attributes import (
     read_attribute,
     read_map,
 )
+from cronce.aws.items_act import ACT
 from cronce.aws.items_run import due_place
 from cronce.aws.keys import SHAPED, alert_key
 from cronce.core.alerts import SCHEDULER, Alert, Trouble, TroubledTime
@@ -46,6 +47,7 @@ ALERT_FORMS: Forms = {
     "count": COUNT,
     "closed_at": optional(INSTANT),
     "closed_because": optional(TEXT),
+    "act": optional(ACT),
     "notified_at": optional(INSTANT),
     "sending_until": optional(INSTANT),
     "reminders": COUNT,

@@ -27,6 +27,7 @@ from cronce.aws.attributes import (
     read_map,
     unreadable,
 )
+from cronce.aws.items_act import ACT
 from cronce.aws.items_run import due_place
 from cronce.aws.keys import SHAPED, job_key, registry_key
 from cronce.core.jobstate import Held, JobState, Pause, Registry, RegistryEntry
@@ -62,6 +63,7 @@ PLANNING_FORMS: Forms = {
     "resumed_at": optional(INSTANT),
     "held": optional(member(Held)),
     "removed_at": optional(INSTANT),
+    "act": optional(ACT),
 }
 """Every field of `JobState` but its name, which is the key, and its slots."""
 SLOT_FORMS: Forms = {"queued": COUNT, "fencing_token": COUNT}

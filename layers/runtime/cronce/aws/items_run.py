@@ -25,6 +25,7 @@ from cronce.aws.attributes import (
     read_attribute,
     unreadable,
 )
+from cronce.aws.items_act import ACT
 from cronce.aws.keys import GAP, QUEUE, RUN, SHAPED, gap_key, marker_key, run_key
 from cronce.core.instants import from_key, to_text
 from cronce.core.jobstate import Gap, GapReason
@@ -62,6 +63,7 @@ RUN_FORMS: Forms = {
     "notice": optional(member(Notice)),
     "touched": FLAG,
     "cancel_requested": FLAG,
+    "act": optional(ACT),
     "unknown_since": optional(INSTANT),
     "request_id": optional(FREE_TEXT),
     "log_stream": optional(FREE_TEXT),

@@ -1,4 +1,4 @@
-"""What stands in the steps table: steps, chunks and kept attempts, both ways."""
+"""What stands in the steps table: steps, chunks, kept attempts and displaced acts, both ways."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from cronce.aws.attributes import (
     read_attribute,
     unreadable,
 )
-from cronce.aws.keys import SHAPED, attempt_key, step_key
+from cronce.aws.items_act import ACT_FORMS
+from cronce.aws.keys import SHAPED, act_key, attempt_key, step_key
+from cronce.core.acts import Act, PastAct
 from cronce.core.moves import EXPIRY
 from cronce.core.records import AttemptRecord, RunRef, StepRecord, StepStatus
 
@@ -101,6 +103,25 @@ def read_attempt(item: Mapping[str, Any]) -> AttemptRecord:
         UnreadableItemError: an attribute is missing or malformed.
     """
     return AttemptRecord(ref=_read_ref(item), **decode(ATTEMPT_FORMS, item))
+
+
+def act_item(past: PastAct, retention: timedelta) -> Item:
+    """A displaced act of an operator as it is stored."""
+    return {
+        **act_key(past),
+        **SHAPED,
+        "forget_at": _forget_at(past.act.at, retention),
+        **encode(ACT_FORMS, past.act),
+    }
+
+
+def read_act(item: Mapping[str, Any]) -> Act:
+    """A displaced act of an operator.
+
+    Raises:
+        UnreadableItemError: an attribute is missing or malformed.
+    """
+    return Act(**decode(ACT_FORMS, item))
 
 
 def _forget_at(written_at: datetime, retention: timedelta) -> Attribute:

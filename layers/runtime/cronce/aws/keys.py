@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from cronce.aws.attributes import SHAPE, Item
+from cronce.core.acts import PastAct
 from cronce.core.alerts import SCHEDULER
 from cronce.core.errors import RefusedError
-from cronce.core.instants import to_key
+from cronce.core.instants import to_key, to_text
 from cronce.core.jobstate import GapReason
 from cronce.core.records import RunRef, StepRecord
 
-RUN, GAP, QUEUE, STEP, ATTEMPT = "RUN#", "GAP#", "QUEUE#", "STEP#", "ATTEMPT#"
+RUN, GAP, QUEUE, STEP, ATTEMPT, ACT = "RUN#", "GAP#", "QUEUE#", "STEP#", "ATTEMPT#", "ACT#"
 """How the sort keys begin."""
 NAMED_LEASE = "LEASE#"
 """How the partition keys of jobs' own leases begin."""
@@ -88,6 +89,11 @@ def step_key(step: StepRecord) -> Item:
 def attempt_key(ref: RunRef, number: int) -> Item:
     """A kept attempt."""
     return key(ref.id, f"{ATTEMPT}{number}")
+
+
+def act_key(past: PastAct) -> Item:
+    """A displaced act of an operator, on a run or on a job."""
+    return key(past.of, f"{ACT}{to_text(past.act.at)}#{past.act.what.value}")
 
 
 def _key_part(ref: RunRef) -> str:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from cronce.aws.attributes import Item
 from cronce.aws.calls import Answer, Calls, Settlement, Verdict
 from cronce.aws.items_job import PLANNING_FORMS, job_item, planning_item
 from cronce.aws.items_run import gap_item, marker_item, run_item
 from cronce.aws.job_slots import slots_as_read
 from cronce.aws.keys import job_key, lease_key
 from cronce.aws.lease_store import LEASE_MINE, grant_values
-from cronce.aws.writes import ABSENT, Changes, Write, check, put, update
+from cronce.aws.writes import ABSENT, Changes, Write, as_read, check, put, update
 from cronce.core.answers import CommitOutcome
 from cronce.core.changes import check_transition
 from cronce.core.errors import RefusedError
@@ -92,7 +91,7 @@ class DynamoPlanStore:
             born = replace(window.after, slots=replace(slots, queued=slots.queued + queued))
             return put(self._table, job_item(born), ABSENT)
         read = planning_item(window.before)
-        condition, values = _as_read(read)
+        condition, values = as_read(read, JOB_AS_READ)
         if queued:
             slots_condition, slots_values = slots_as_read(window.before.slots)
             condition, values = f"{condition} AND {slots_condition}", {**values, **slots_values}
@@ -102,14 +101,6 @@ class DynamoPlanStore:
         if not changes:
             return check(self._table, key, condition, values)
         return update(self._table, key, changes, condition, values)
-
-
-def _as_read(read: Item) -> tuple[str, Item]:
-    """The condition that a job is as it was read, and its values."""
-    parts = [
-        f"#{name} = :was_{name}" if name in read else f"attribute_not_exists(#{name})" for name in JOB_AS_READ
-    ]
-    return " AND ".join(parts), {f":was_{name}": read[name] for name in JOB_AS_READ if name in read}
 
 
 def _outcome(actions: Sequence[_Action], settlement: Settlement) -> CommitOutcome:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from cronce.aws.calls import Calls, Verdict
-from cronce.aws.items_step import read_attempt, read_step, step_item
-from cronce.aws.keys import ATTEMPT, STEP, run_key
+from cronce.aws.items_step import read_act, read_attempt, read_step, step_item
+from cronce.aws.keys import ACT, ATTEMPT, STEP, run_key
 from cronce.aws.limits import ITEM_BYTES, item_bytes
 from cronce.aws.run_changes import LIVE, live_values
 from cronce.aws.step_writes import IDENTITY, step_write
 from cronce.aws.writes import check
+from cronce.core.acts import Act
 from cronce.core.errors import StepResultTooLargeError
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 
@@ -78,3 +79,13 @@ class DynamoStepStore:
         """
         items = self._calls.beginning_with(f"read attempts of {ref.id}", self._table, ref.id, ATTEMPT)
         return sorted((read_attempt(item) for item in items), key=lambda attempt: attempt.number)
+
+    def acts(self, of: str) -> list[Act]:
+        """The displaced acts on a run or a job, oldest first, strong, all pages.
+
+        Raises:
+            UnreadableItemError: one of them cannot be read.
+        """
+        return [
+            read_act(item) for item in self._calls.beginning_with(f"read acts on {of}", self._table, of, ACT)
+        ]

@@ -46,7 +46,7 @@ class DynamoStore:
         self.lease = DynamoLeaseStore(calls, runs_table)
         self.leases = DynamoNamedLeaseStore(calls, runs_table)
         self.registry = DynamoRegistryStore(calls, runs_table)
-        self.jobs = DynamoJobStore(calls, runs_table)
+        self.jobs = DynamoJobStore(calls, runs=runs_table, steps=steps_table, retention=retention)
         self.plans = DynamoPlanStore(calls, runs_table)
         self.index = DynamoDueIndex(calls, runs_table)
         self.runs = DynamoRunStore(

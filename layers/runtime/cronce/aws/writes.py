@@ -7,7 +7,7 @@ names that an expression needs are read off it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -134,9 +134,11 @@ def update(
     )
 
 
-def delete(table: str, key: Item) -> Write:
-    """Remove an item, if it is there; for transactions whose other actions carry the condition."""
-    return Write(kind=Kind.DELETE, table=table, key=key, body={"Key": key})
+def delete(table: str, key: Item, condition: str | None = None, values: Item | None = None) -> Write:
+    """Remove an item, if it is there; without a condition for transactions whose other actions carry one."""
+    return Write(
+        kind=Kind.DELETE, table=table, key=key, body={"Key": key}, condition=condition, values=values or {}
+    )
 
 
 def check(table: str, key: Item, condition: str, values: Item | None = None) -> Write:
@@ -144,6 +146,13 @@ def check(table: str, key: Item, condition: str, values: Item | None = None) -> 
     return Write(
         kind=Kind.CHECK, table=table, key=key, body={"Key": key}, condition=condition, values=values or {}
     )
+
+
+def as_read(read: Item, names: Iterable[str]) -> tuple[str, Item]:
+    """The condition that attributes are what was read, present or absent, and its values."""
+    asked = list(names)
+    parts = [f"#{name} = :was_{name}" if name in read else f"attribute_not_exists(#{name})" for name in asked]
+    return " AND ".join(parts), {f":was_{name}": read[name] for name in asked if name in read}
 
 
 def names_in(*expressions: str) -> dict[str, str]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from cronce.core.acts import Act
+
 SCHEDULER = "SCHEDULER"
 """Scope of the alert that concerns the scheduler itself; every other scope is a job's name."""
 TIMES_KEPT = 50
@@ -66,6 +68,7 @@ class Alert:
         count: of all troubled times.
         closed_at: when it closed; None while open.
         closed_because: "recovered", "acknowledged", "removed".
+        act: of the operator who closed it last.
         notified_at: when a notice of its present state (opening, or closing) was published.
         sending_until: a watchdog is publishing it now and has until then.
         reminders: how often it was told, or was to be told, again since it opened.
@@ -80,6 +83,7 @@ class Alert:
     count: int
     closed_at: datetime | None = None
     closed_because: str | None = None
+    act: Act | None = None
     notified_at: datetime | None = None
     sending_until: datetime | None = None
     reminders: int = 0

@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from cronce.core.acts import PastAct, displaced
 from cronce.core.errors import RefusedError
 from cronce.core.instants import to_text
 from cronce.core.records import AttemptRecord, RunRecord, Slots, StepRecord
@@ -96,6 +97,11 @@ class RunChange:
         """
         answered = self.after.status.is_final and not self.after.cancel_requested
         return frozenset({"cancel_requested"}) if answered else frozenset()
+
+    @property
+    def past_act(self) -> PastAct | None:
+        """The operator's act that makes way for another one."""
+        return displaced(self.after.ref.id, self.before.act if self.before else None, self.after.act)
 
     def wrote(self, stored: RunRecord | None, step: StepRecord | None = None) -> bool:
         """Whether the stored record is this very change, written before although the reply was lost.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from cronce.core.acts import Act
 from cronce.core.records import RunRecord, RunRef, Slots
 from cronce.core.run import DueKind, Notice
 
@@ -103,6 +104,7 @@ class JobState:
         resumed_at: occurrences up to here are judged as catch-up; until they are planned.
         held: why the scheduler does not bring it up to date.
         removed_at: when it was found to be gone from the deployment.
+        act: the newest act of an operator.
         slots: what its runs share.
     """
 
@@ -121,6 +123,7 @@ class JobState:
     resumed_at: datetime | None = None
     held: Held | None = None
     removed_at: datetime | None = None
+    act: Act | None = None
     slots: Slots = field(default_factory=Slots)
 
 

@@ -43,7 +43,6 @@ _LOOK = {
 _ENDED = {
     RECOVERED: "Every time listed here succeeded in the end, or a later scheduled run did.",
     REMOVED: "The job is no longer part of the deployment. Its records are kept.",
-    ACKNOWLEDGED: "Somebody has acknowledged it.",
 }
 
 
@@ -134,11 +133,17 @@ def _opening(alert: Alert, scheduler: bool) -> str:
                 "The scheduler completes its ticks again. What was missed is started late or recorded as "
                 "skipped, by each job's own policy. A job that does not come back is told of by itself."
             )
-        ended = _ENDED.get(alert.closed_because or "", "")
-        return f"The alert of job {alert.scope} is closed. {ended}"
+        return f"The alert of job {alert.scope} is closed. {_ended(alert)}"
     if scheduler:
         return "The scheduler has not completed a tick for minutes: nothing is planned until it does."
     return f"Job {alert.scope} {'still needs' if alert.reminders else 'needs'} somebody to look at it."
+
+
+def _ended(alert: Alert) -> str:
+    act = alert.act
+    if alert.closed_because != ACKNOWLEDGED or act is None:
+        return _ENDED.get(alert.closed_because or "", "")
+    return f"{act.by} has acknowledged it{f': {act.why}' if act.why else ''}."
 
 
 def _times(alert: Alert, zones: Mapping[str, str], scheduler: bool) -> Iterable[str]:

@@ -14,9 +14,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from cronce.core.acts import Act
     from cronce.core.alerts import Alert, NoticeText
     from cronce.core.answers import Applied, CommitOutcome, DueEntry, JobReads
     from cronce.core.changes import RunChange
+    from cronce.core.job_change import JobChange
     from cronce.core.jobstate import Gap, JobState, JobWindow, Registry
     from cronce.core.lease import Grant
     from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
@@ -72,6 +74,17 @@ class JobStore(Protocol):
 
     def get_many(self, names: Sequence[str]) -> JobReads:
         """Many jobs, strong, any number; names without an item are in neither map."""
+        ...
+
+    def change(self, change: JobChange) -> Applied:
+        """Write what an operator makes of a job, in one transaction if more than the job is in it.
+
+        Conditional on everything of the job but its slots being as read, and on each gap that is deleted
+        being as read. Writes what differs, but never slots; keeps the act that is displaced.
+
+        DONE also if this very change was written before. JOB_MOVED: something is not as read. CONFLICT:
+        another transaction was under way.
+        """
         ...
 
     def next_token(self, name: str) -> int | None:
@@ -181,6 +194,10 @@ class StepStore(Protocol):
 
     def attempts(self, ref: RunRef) -> list[AttemptRecord]:
         """The attempts kept of a run, oldest first, strong."""
+        ...
+
+    def acts(self, of: str) -> list[Act]:
+        """The displaced acts of operators on a run (its id) or a job (`JOB#<name>`), oldest first, strong."""
         ...
 
 

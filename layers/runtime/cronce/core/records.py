@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from cronce.core.acts import Act
 from cronce.core.instants import from_key, to_key
 from cronce.core.run import Dispatch, DueKind, Notice, Reason, RunStatus, Trigger
 
@@ -114,6 +115,7 @@ class RunRecord:
         notice: whether its end must be told (`pending`) or was (`told`).
         touched: an operator moved it, so the policies of lateness no longer apply.
         cancel_requested: an operator asked the running worker to stop.
+        act: the newest act of an operator.
         unknown_since: when an executor first did not find its job in the deployment.
         request_id: Lambda request of the current or last slice.
         log_stream: where that slice logged.
@@ -154,6 +156,7 @@ class RunRecord:
     notice: Notice | None = None
     touched: bool = False
     cancel_requested: bool = False
+    act: Act | None = None
     unknown_since: datetime | None = None
     request_id: str | None = None
     log_stream: str | None = None

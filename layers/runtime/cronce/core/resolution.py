@@ -24,11 +24,11 @@ import json
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from cronce.core.attempts import clipped
+from cronce.core.acts import Act
 from cronce.core.changes import Guard, RunChange, StepChange
 from cronce.core.errors import OperationRefusedError, StepError
 from cronce.core.moves import EXPIRY, to_dispatch
-from cronce.core.records import ERROR_LIMIT, RunRecord, StepRecord, StepStatus
+from cronce.core.records import RunRecord, StepRecord, StepStatus
 from cronce.core.run import RunStatus
 from cronce.core.steps import to_json
 
@@ -44,15 +44,11 @@ class Verdict:
 
     Attributes:
         done: JSON of the step's value if it was done; None: it was not, and is to be done again.
-        by: who says it.
-        why: how it is known.
-        at: when.
+        act: who says it, when, and how it is known.
     """
 
     done: str | None
-    by: str
-    why: str
-    at: datetime
+    act: Act
 
 
 def resolved(run: RunRecord, step: StepRecord | None, verdict: Verdict) -> RunChange:
@@ -74,7 +70,7 @@ def resolved(run: RunRecord, step: StepRecord | None, verdict: Verdict) -> RunCh
             f"run {run.ref.id} is RUNNING: its worker may be at step {step.name!r} now; wait for its end"
         )
     over = (step.until or step.at) + REDO_AFTER
-    if verdict.done is None and verdict.at < over:
+    if verdict.done is None and verdict.act.at < over:
         raise OperationRefusedError(
             f"run {run.ref.id}: step {step.name!r} may still be under way: its worker could wake up and do "
             f"it until {over:%Y-%m-%d %H:%M:%S}Z; say redo after that"
@@ -84,13 +80,14 @@ def resolved(run: RunRecord, step: StepRecord | None, verdict: Verdict) -> RunCh
         status=StepStatus.NOT_DONE if verdict.done is None else StepStatus.DONE,
         result="null" if verdict.done is None else _value(run, step.name, verdict.done),
         until=None,
-        owner=f"operator {verdict.by}",
-        at=verdict.at,
-        why=clipped(verdict.why, ERROR_LIMIT),
+        owner=f"operator {verdict.act.by}",
+        at=verdict.act.at,
+        why=verdict.act.why,
     )
+    back = brought_back(run, verdict.act.at) if run.status.is_final else replace(run, touched=True)
     return RunChange(
         before=run,
-        after=brought_back(run, verdict.at) if run.status.is_final else replace(run, touched=True),
+        after=replace(back, act=verdict.act),
         guard=Guard.SEEN,
         step=StepChange(before=step, after=settled),
     )

@@ -20,6 +20,7 @@ from cronce.core import attempts, moves, slots
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.errors import RefusedError, StoreError, UnreadableItemError
+from cronce.core.job_change import JobChange
 from cronce.core.jobstate import JobState
 from cronce.core.ports import Clock, JobStore, RunStore, Telemetry
 from cronce.core.records import RunRecord
@@ -105,14 +106,21 @@ class Ledger:
         The change has to be the same one: a write that was made although its reply was lost is recognised
         by it.
         """
+        return self._sent(lambda: self.runs.apply(change), run=change.after.ref.id)
+
+    def change_job(self, change: JobChange) -> Applied:
+        """An operator's write of a job; sent once more, unchanged, when the store did not answer."""
+        return self._sent(lambda: self.jobs.change(change), job=change.after.name)
+
+    def _sent(self, send: Callable[[], Applied], **ids: str) -> Applied:
         try:
-            return self.runs.apply(change)
+            return send()
         except (RefusedError, UnreadableItemError):
             raise
         except StoreError as error:
-            self.telemetry.warn("store.no_answer", run=change.after.ref.id, problem=str(error))
+            self.telemetry.warn("store.no_answer", **ids, problem=str(error))
             self.clock.pause(self.draw() * FIRST_PAUSE)
-            return self.runs.apply(change)
+            return send()
 
     def _move_alone(self, change: RunChange, policy: RunPolicy | None = None) -> Applied:
         """A move that concerns the run only, whatever the policy."""

@@ -7,8 +7,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar
 
+from cronce.core.acts import PastAct
 from cronce.core.alerts import SCHEDULER, Alert
-from cronce.core.instants import to_key
+from cronce.core.instants import to_key, to_text
 from cronce.core.jobstate import Gap, GapReason, JobState, Registry
 from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
@@ -55,6 +56,11 @@ def attempt_key(attempt: AttemptRecord) -> Key:
     return attempt.ref.id, f"ATTEMPT#{attempt.number}"
 
 
+def act_key(past: PastAct) -> Key:
+    """Where a displaced act of an operator is."""
+    return past.of, f"ACT#{to_text(past.act.at)}#{past.act.what.value}"
+
+
 def alert_key(scope: str) -> Key:
     """Where an alert is."""
     return (SCHEDULER if scope == SCHEDULER else f"JOB#{scope}"), "ALERT"
@@ -96,6 +102,7 @@ Item = (
     | Alert
     | StepRecord
     | AttemptRecord
+    | PastAct
     | Unreadable
 )
 T = TypeVar(
@@ -110,6 +117,7 @@ T = TypeVar(
     Alert,
     StepRecord,
     AttemptRecord,
+    PastAct,
 )
 
 
@@ -132,6 +140,8 @@ def key_of(item: Item) -> Key:
             return alert_key(item.scope)
         case Unreadable():
             raise ValueError("an unreadable item has no key of its own: use spoil()")
+        case PastAct():
+            return act_key(item)
         case _:
             return _key_of_run_item(item)
 

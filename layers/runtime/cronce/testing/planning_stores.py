@@ -6,13 +6,25 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
-from cronce.core.answers import CommitOutcome, JobReads
+from cronce.core.answers import Applied, CommitOutcome, JobReads
 from cronce.core.changes import check_transition
 from cronce.core.errors import UnreadableItemError
-from cronce.core.jobstate import GapReason, JobState, JobWindow, Registry
+from cronce.core.job_change import JobChange
+from cronce.core.jobstate import Gap, GapReason, JobState, JobWindow, Registry
 from cronce.core.lease import LEASE_TTL, Grant, Lease, may_take
 from cronce.core.records import RunRecord, Slots
-from cronce.testing.keys import LEASE, REGISTRY, Key, LeaseItem, Marker, gap_key, job_key, marker_key, run_key
+from cronce.testing.keys import (
+    LEASE,
+    REGISTRY,
+    Key,
+    LeaseItem,
+    Marker,
+    act_key,
+    gap_key,
+    job_key,
+    marker_key,
+    run_key,
+)
 from cronce.testing.table import ITEM_LIMIT, TRANSACTION_BYTES, TRANSACTION_LIMIT, MemoryTable
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -133,6 +145,25 @@ class MemoryJobStore:
     def _read(self, name: str) -> JobState | None:
         state = self._table.find(job_key(name), JobState)
         return replace(state, schedule=dict(state.schedule)) if state else None
+
+    def change(self, change: JobChange) -> Applied:
+        """Write what an operator makes of a job, or nothing; see `JobStore.change`."""
+        with self._table.call("jobs.change"):
+            if self._table.in_conflict():
+                return Applied.CONFLICT
+            key = job_key(change.after.name)
+            stored = self._table.matching(key, JobState)
+            if stored is None or not change.was_read(stored):
+                return Applied.DONE if stored is not None and change.wrote(stored) else Applied.JOB_MOVED
+            gaps = {gap_key(gap.job, gap.first, gap.reason): gap for gap in change.gaps}
+            if any(self._table.matching(place, Gap) != gap for place, gap in gaps.items()):
+                return Applied.JOB_MOVED
+            self._table.put(key, replace(change.after, slots=stored.slots))
+            for place in gaps:
+                self._table.delete(place)
+            if change.past_act:
+                self._table.put(act_key(change.past_act), change.past_act)
+            return Applied.DONE
 
     def next_token(self, name: str) -> int | None:
         """Add one to the job's fencing token."""

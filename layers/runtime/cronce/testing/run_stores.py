@@ -7,13 +7,14 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
+from cronce.core.acts import Act, PastAct
 from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StepResultTooLargeError, UnreadableItemError
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 from cronce.core.run import Notice, RunStatus
-from cronce.testing.keys import Marker, attempt_key, job_key, marker_key, run_key, step_key
+from cronce.testing.keys import Marker, act_key, attempt_key, job_key, marker_key, run_key, step_key
 from cronce.testing.table import ITEM_LIMIT, MemoryTable, set_aside
 
 
@@ -178,6 +179,8 @@ class MemoryRunStore:
                 self._table.put(key, replace(job, slots=change.slots.after))
         if change.step:
             self._table.put(step_key(change.step.after), change.step.after)
+        if change.past_act:
+            self._table.put(act_key(change.past_act), change.past_act)
         if change.attempt:
             self._table.put(attempt_key(change.attempt), change.attempt)
 
@@ -222,3 +225,8 @@ class MemoryStepStore:
         """The attempts kept of a run, oldest first, strong."""
         with self._table.call("steps.attempts"):
             return sorted(self._table.query(ref.id, "ATTEMPT#", AttemptRecord), key=lambda kept: kept.number)
+
+    def acts(self, of: str) -> list[Act]:
+        """The displaced acts on a run or a job, oldest first, strong."""
+        with self._table.call("steps.acts"):
+            return [past.act for past in self._table.query(of, "ACT#", PastAct)]

@@ -1,31 +1,18 @@
-"""What operators do to runs: each operation reads, decides, and writes on the condition of what it read."""
+"""Commands about runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from cronce.core.acts import What
 from cronce.core.answers import Applied
-from cronce.core.errors import OperationRefusedError, StoreError
-from cronce.core.lease import agreed_now
-from cronce.core.ports import StepStore, StoreClock
 from cronce.core.records import RunRecord, RunRef, StepRecord
 from cronce.core.resolution import Verdict, resolved
-from cronce.engine.ledger import Ledger
+from cronce.engine.operations.desk import Desk
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Operations:
-    """Commands of operators.
+class RunCommands(Desk):
+    """Commands about runs."""
 
-    Attributes:
-        ledger: where runs are written.
-        steps: where their steps are.
-        store_clock: a host whose clock differs from the store's decides nothing.
-    """
-
-    ledger: Ledger
-    steps: StepStore
-    store_clock: StoreClock
+    __slots__ = ()
 
     def resolve(self, ref: RunRef, step: str, done: str | None, *, by: str, why: str) -> RunRecord:
         """Say what came of an at-most-once step that was started and not finished; see `core.resolution`.
@@ -47,24 +34,14 @@ class Operations:
             StoreError: the store did not answer, or others were in the way all the time.
         """
         for _ in self.ledger.tries():
-            run = self.ledger.runs.get(ref)
-            if run is None:
-                raise OperationRefusedError(f"there is no run {ref.id}")
+            run = self.run(ref)
             item = self._step(ref, step)
-            now = agreed_now(self.ledger.clock.now(), self.store_clock.skew())
-            if now is None:
-                raise OperationRefusedError(
-                    f"this host's clock differs from the store's by {self.store_clock.skew()}: set it right"
-                )
-            change = resolved(run, item, Verdict(done=done, by=by, why=why, at=now))
+            act = self.sign(What.RESOLVE, by, why)
+            change = resolved(run, item, Verdict(done=done, act=act))
             if self.ledger.apply(change) is Applied.DONE:
-                self.ledger.telemetry.event(
-                    "step.resolved", run=ref.id, step=step, done=done is not None, by=by, why=why
-                )
+                self.tell(act, run=ref.id, step=step, done=done is not None)
                 return change.after
-        raise StoreError(
-            f"run {ref.id}: step {step!r} could not be resolved: others were in the way all the time"
-        )
+        raise self.in_the_way(f"run {ref.id}: resolve step {step!r}")
 
     def progress(self, ref: RunRef) -> dict[str, int]:
         """How many items of each `each` of a run are recorded, by step: the key of its last chunk says it."""

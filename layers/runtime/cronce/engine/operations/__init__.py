@@ -1,0 +1,6 @@
+"""What operators do: see `cronce.engine.operations.commands`."""
+
+from cronce.engine.operations.commands import Operations
+from cronce.engine.operations.desk import JobAnswer, RunAnswer
+
+__all__ = ["JobAnswer", "Operations", "RunAnswer"]

@@ -1,0 +1,12 @@
+"""All commands of operators at one place."""
+
+from __future__ import annotations
+
+from cronce.engine.operations.on_jobs import JobCommands
+from cronce.engine.operations.on_runs import RunCommands
+
+
+class Operations(RunCommands, JobCommands):
+    """Commands of operators. See `Desk` for what they need and how they decide."""
+
+    __slots__ = ()

@@ -1,0 +1,117 @@
+"""What every command of an operator needs: strong reads, a clock that the store confirms, tries, a signature.
+
+A command reads, decides in `cronce.core`, and writes once, on the condition of exactly what it read. When
+others were first (a tick, a worker, another operator) it reads and decides anew, so its answer is about what
+is, not about what was on somebody's screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from cronce.core.acts import Act, What, signed
+from cronce.core.errors import JobNotFoundError, OperationRefusedError, StoreError
+from cronce.core.job import Job
+from cronce.core.jobstate import JobState
+from cronce.core.lease import agreed_now
+from cronce.core.ports import AlertStore, StepStore, StoreClock
+from cronce.core.records import RunRecord, RunRef
+from cronce.engine.ledger import Ledger
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobAnswer:
+    """A job after a command.
+
+    Attributes:
+        state: as it is now.
+        changed: whether the command made it so; False = it was so before, and nothing was written.
+    """
+
+    state: JobState
+    changed: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunAnswer:
+    """A run after a command.
+
+    Attributes:
+        run: as it is now.
+        changed: whether the command made it so; False = it was so before, and nothing was written.
+    """
+
+    run: RunRecord
+    changed: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Desk:
+    """Where operators' commands are carried out.
+
+    Attributes:
+        ledger: where runs are read and written.
+        steps: where their steps are.
+        alerts: where alerts are.
+        store_clock: a host whose clock differs from the store's decides nothing.
+        job_of: the code of a job, as far as this process has it.
+    """
+
+    ledger: Ledger
+    steps: StepStore
+    alerts: AlertStore
+    store_clock: StoreClock
+    job_of: Callable[[str], Job | None]
+
+    def in_the_way(self, what: str) -> StoreError:
+        """The error of a command that met others at each of its tries.
+
+        Args:
+            what: it does.
+        """
+        return StoreError(f"{what}: others were in the way all the time, and nothing was written; try again")
+
+    def run(self, ref: RunRef) -> RunRecord:
+        """A run, strong.
+
+        Raises:
+            OperationRefusedError: there is none.
+        """
+        run = self.ledger.runs.get(ref)
+        if run is None:
+            raise OperationRefusedError(f"there is no run {ref.id}")
+        return run
+
+    def job(self, name: str) -> JobState:
+        """A job, strong.
+
+        Raises:
+            JobNotFoundError: there is none.
+        """
+        state = self.ledger.jobs.get(name)
+        if state is None:
+            raise JobNotFoundError(f"there is no job {name!r}: the first tick after its deployment makes it")
+        return state
+
+    def now(self) -> datetime:
+        """The instant to decide by. To be asked after a read: the store's clock is read off its answer.
+
+        Raises:
+            OperationRefusedError: this host's clock and the store's differ too much.
+        """
+        now = agreed_now(self.ledger.clock.now(), self.store_clock.skew())
+        if now is None:
+            raise OperationRefusedError(
+                f"this host's clock differs from the store's by {self.store_clock.skew()}: set it right"
+            )
+        return now
+
+    def sign(self, what: What, by: str, why: str) -> Act:
+        """The operator's act, at this instant; see `now` and `signed`."""
+        return signed(what, by, why, self.now())
+
+    def tell(self, act: Act, **ids: object) -> None:
+        """One line in the log of whoever gave the command."""
+        self.ledger.telemetry.event(f"operator.{act.what}", **ids, by=act.by, why=act.why)
