@@ -57,8 +57,8 @@ run: .venv/ready ## show a few days of real jobs on a virtual clock, in memory, 
 	@$(BIN)/python -m cronce_tools.story
 
 .PHONY: jobs
-jobs: .venv/ready ## list your jobs with their schedules and next times
-	@$(BIN)/python -m cronce_tools.jobs
+jobs: .venv/ready ## check your jobs, and list them with their schedules and next times
+	@$(BIN)/cronce validate
 
 .PHONY: test
 test: check ## make the environments, check everything, run all tests
@@ -197,12 +197,15 @@ endif
 # Each file is its own constraint (-c): pip takes `name[extra]` for another package than `name`, and refuses it as not
 # pinned on the day on which there is a newer release; constraints hold for both.
 # The second installation is apart, because what you pin for your jobs may be without hashes.
+# `cronce` is a command of the working copy: it starts the tools that lie there, wherever it is called.
 .venv/ready: requirements/dev.txt functions/requirements.txt .venv/bin/python
 	@echo '== install what the tests need'
 	$(BIN)/python -m pip install -q -r requirements/dev.txt -c requirements/dev.txt
 	$(BIN)/python -m pip install -q -r functions/requirements.txt
 	printf '%s\n' $(addprefix $(CURDIR)/,$(SOURCE_FOLDERS)) \
 		> "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/cronce-sources.pth"
+	printf '#!/bin/sh\nexec "%s" -P -m cronce_tools.cli "$$@"\n' '$(CURDIR)/$(BIN)/python' > $(BIN)/cronce
+	chmod +x $(BIN)/cronce
 	touch $@
 
 .venv-sam/ready .venv-emulator/ready .venv-audit/ready .venv-bench/ready .venv-lock/ready: .venv-%/ready: requirements/%.txt .venv-%/bin/python

@@ -63,7 +63,7 @@ def test_the_copy_lists_its_jobs(copy: Path) -> None:
     """`make jobs` without its first step, which would make an environment."""
     sources = os.pathsep.join(str(copy / folder) for folder in ("layers/runtime", "functions", "tools"))
     done = subprocess.run(
-        [sys.executable, "-m", "cronce_tools.jobs"],
+        [sys.executable, "-m", "cronce_tools.cli", "validate"],
         cwd=copy,
         env={**os.environ, "PYTHONPATH": sources, "PYTHONTZPATH": ""},
         capture_output=True,

@@ -4,6 +4,7 @@ Invariants:
 - an environment whose Python is gone, or is of another version than PYTHON_RUNTIME names, is made anew and
   filled;
 - one that fits is left alone;
+- the command `cronce` is made with it, and calls the environment's own Python from anywhere;
 - a version that is not there, or that Lambda does not have, ends the command before anything is removed.
 
 The interpreters are small scripts that answer as one of a version would. Nothing is executed (`make -n`).
@@ -81,6 +82,18 @@ def test_an_environment_whose_python_is_gone_is_made_anew_and_filled(project: Pa
     commands = make(project).stdout
     assert MADE in commands
     assert FILLED in commands
+
+
+def test_the_command_is_made_with_the_environment(project: Path) -> None:
+    (project / ".venv/ready").unlink()
+    (line,) = [line for line in make(project).stdout.splitlines() if line.startswith("printf '#!/bin/sh")]
+
+    subprocess.run(["sh", "-c", line], cwd=project, check=True)
+
+    (project / ".venv/bin/python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    command = ["sh", str(project / ".venv/bin/cronce"), "trigger", "menu", "--input", "{ }"]
+    said = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["-P", "-m", "cronce_tools.cli", "trigger", "menu", "--input", "{ }"]
 
 
 @pytest.mark.parametrize(

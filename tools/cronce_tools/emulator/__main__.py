@@ -9,7 +9,6 @@ Ctrl-C, 1 if something cannot be started; the message says what.
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import time
@@ -18,12 +17,12 @@ from types import FrameType
 
 from cronce_tools.emulator.deployment import DeploymentError, Stack, build, deploy
 from cronce_tools.emulator.follow import Follower
+from cronce_tools.emulator.local_note import STACK, note_of, running, write_note
 from cronce_tools.emulator.process import ROOT, Emulator, EmulatorError, Endpoint
 from cronce_tools.emulator.project import copy_project
 from cronce_tools.emulator.real_time import pause
 
 DEMO = Path(__file__).with_name("demo")
-STACK = "cronce-local"
 PORT = 4566
 """The port that local AWS has by custom."""
 PARAMETERS = {"ExecutorTimeout": "60", "RetentionDays": "7"}
@@ -72,10 +71,9 @@ def start(project: Path, port: int) -> None:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, _stop)
     with Emulator(port=port) as emulator:
-        note = _note(project)
         try:
             stack = _deploy(project, emulator.endpoint)
-            note.write_text(json.dumps({"url": emulator.endpoint.url}))
+            write_note(project, emulator.endpoint)
             print(_introduction(stack, time.perf_counter() - started), flush=True)
             follower = Follower.of(stack)
             while True:
@@ -83,7 +81,7 @@ def start(project: Path, port: int) -> None:
                     print(line, flush=True)
                 pause(LOOK_EVERY)
         finally:
-            note.unlink(missing_ok=True)
+            note_of(project).unlink(missing_ok=True)
 
 
 def update(project: Path) -> None:
@@ -94,11 +92,10 @@ def update(project: Path) -> None:
         DeploymentError: the build or the deployment failed.
     """
     started = time.perf_counter()
-    try:
-        url = json.loads(_note(project).read_text())["url"]
-    except FileNotFoundError:
-        raise EmulatorError("no local stack runs: `make local` starts one") from None
-    _deploy(project, Endpoint(url=url))
+    endpoint = running(project)
+    if endpoint is None:
+        raise EmulatorError("no local stack runs: `make local` starts one")
+    _deploy(project, endpoint)
     print(f"updated in {time.perf_counter() - started:.0f} s")
 
 
@@ -110,13 +107,6 @@ def _deploy(project: Path, endpoint: Endpoint) -> Stack:
     build(copy)
     print("== deploy", flush=True)
     return deploy(copy, STACK, endpoint, PARAMETERS)
-
-
-def _note(project: Path) -> Path:
-    """Where a running stack says its address."""
-    note = project / ".make/local-stack.json"
-    note.parent.mkdir(exist_ok=True)
-    return note
 
 
 def _introduction(stack: Stack, seconds: float) -> str:

@@ -1,6 +1,7 @@
 """AWS in this process: moto on the virtual clock, with what it lacks added.
 
 * moto runs no code: an asynchronous invocation lands in `invocations`, for the local stack to deliver.
+* moto knows nothing of the template: what CloudFormation says of the stack is in `answers`.
 * A process can be killed: from then on none of its calls reaches AWS, as after `kill -9`.
 """
 
@@ -52,12 +53,14 @@ class Cloud:
         invocations: payloads of asynchronous invocations that were accepted and not yet delivered.
         hooks: called before each call; may run other processes, kill the current one, or raise.
         calls: how many calls reached AWS, by service and operation.
+        answers: what else AWS says, by service and operation: given the parameters, the answer.
     """
 
     clock: ManualClock
     invocations: deque[bytes] = field(default_factory=deque)
     hooks: list[Hook] = field(default_factory=list)
     calls: dict[tuple[str, str], int] = field(default_factory=dict)
+    answers: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     _processes: list[Process] = field(default_factory=lambda: [Process("operator")])
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -103,4 +106,5 @@ class Cloud:
             if (service, operation) == ("lambda", "Invoke"):
                 self.invocations.append(parameters["Payload"])
                 return {"StatusCode": 202, "ResponseMetadata": {"HTTPStatusCode": 202}}
-            return proceed()
+            answer = self.answers.get((service, operation))
+            return answer(parameters) if answer else proceed()

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError
 
 from cronce.aws.dynamodb import make_client
 from cronce.aws.store import DynamoStore
@@ -40,6 +41,7 @@ STACK = "cronce-local"
 REGION = "us-east-1"
 TABLES = {"RunsTable": "runs", "StepsTable": "steps", "OutboxTable": "outbox"}
 EXECUTOR = f"arn:aws:lambda:{REGION}:123456789012:function:executor:live"
+EXECUTOR_LOG = "/aws/lambda/executor"
 TIMEOUTS = {"scheduler": 45, "dispatcher": 30, "executor": 900, "watchdog": 45}
 """Seconds, as the template's defaults; a test compares them."""
 MINUTE = timedelta(minutes=1)
@@ -112,6 +114,28 @@ class LocalStack:
         attributes = sqs.get_queue_attributes(QueueUrl=self.probe, AttributeNames=["QueueArn"])["Attributes"]
         sns.subscribe(TopicArn=self.topic, Protocol="sqs", Endpoint=attributes["QueueArn"])
         self.stream = Stream("runs", self.template)
+        self.cloud.answers["cloudformation", "DescribeStacks"] = self._described
+
+    def _described(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """What CloudFormation says of the stack, as far as tools ask for it."""
+        if parameters.get("StackName") != STACK:
+            message = f"Stack with id {parameters.get('StackName')} does not exist"
+            raise ClientError({"Error": {"Code": "ValidationError", "Message": message}}, "DescribeStacks")
+        outputs = {
+            "RunsTableName": TABLES["RunsTable"],
+            "StepsTableName": TABLES["StepsTable"],
+            "ExecutorAlias": EXECUTOR,
+            "ExecutorLogGroupName": EXECUTOR_LOG,
+            "NoticeTopicArn": self.topic,
+        }
+        defaults = {name: str(each.get("Default", "")) for name, each in self.template.parameters.items()}
+        stack = {
+            "StackName": STACK,
+            "StackStatus": "CREATE_COMPLETE",
+            "Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()],
+            "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in defaults.items()],
+        }
+        return {"Stacks": [stack]}
 
     def invoke(self, function: str, event: Mapping[str, Any], *, process: str = "") -> Any:
         """Call a handler as Lambda does, in a process of its own.

@@ -1,0 +1,149 @@
+"""What became of each occurrence in a stretch of time: the answer to "did it run on the 14th?".
+
+Guaranteed: every occurrence of the schedule in force, every scheduled run and every gap within the stretch is
+in exactly one answer, and the answer says what the ledger says. What the ledger holds outranks the schedule,
+which may have changed since: a run is answered for at its own time, and a run inside a gap by the run.
+
+Formula, for an occurrence without run and gap: after `now` it is to come; after `planned_to` it is due, and
+missed once its grace is over; up to `planned_to` the ledger should know it and does not (unrecorded). The
+last happens where planning began later, under another schedule, or when the record was forgotten.
+
+Not guaranteed: that a time which an earlier schedule named is found. Its run or gap is; the time alone is
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cronce.core.jobstate import Gap, JobState
+from cronce.core.records import RunRecord
+from cronce.core.run import RunStatus
+from cronce.core.schedule import Schedule
+
+_STRICTLY = timedelta(seconds=1)
+# Occurrences are whole seconds, and windows of schedules leave their start out.
+
+
+class Outcome(StrEnum):
+    """What became of an occurrence."""
+
+    RAN = "ran"
+    """It ended in success, within its grace."""
+    LATE = "late"
+    """It ended in success, after its grace."""
+    FAILED = "failed"
+    """It ended without success."""
+    CANCELLED = "cancelled"
+    """An operator ended it."""
+    SKIPPED = "skipped"
+    """It was decided not to run it: a skipped run, or a gap."""
+    MISSED = "missed"
+    """Its grace is over, and nothing has come of it yet."""
+    UNDER_WAY = "under_way"
+    """It has a run that has not ended."""
+    DUE = "due"
+    """Its time has come, and no tick has planned it yet."""
+    TO_COME = "to_come"
+    """Its time has not come."""
+    UNRECORDED = "unrecorded"
+    """It lies before what was planned, and there is no record of it."""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the answer to "did it run?" is yes."""
+        return self in {Outcome.RAN, Outcome.LATE}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """What became of one occurrence.
+
+    Attributes:
+        at: the occurrence. Of a gap whose times the schedule does not name: the first in the stretch.
+        outcome: what became of it.
+        run: its run, if it has one.
+        gap: the gap that it lies in, if it has no run.
+        count: how many occurrences it stands for: more than one only for a gap whose times are not known.
+    """
+
+    at: datetime
+    outcome: Outcome
+    run: RunRecord | None = None
+    gap: Gap | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Books:
+    """What the ledger and the schedule say of a job.
+
+    Attributes:
+        state: the job.
+        schedule: in force; None if the stored one cannot be read any more.
+        runs: its runs in the stretch; manual ones are for no occurrence and are passed over.
+        gaps: its gaps.
+        now: the present.
+    """
+
+    state: JobState
+    schedule: Schedule | None
+    runs: Sequence[RunRecord]
+    gaps: Sequence[Gap]
+    now: datetime
+
+    def accounts(self, start: datetime, end: datetime) -> list[Account]:
+        """One answer for each occurrence, oldest first.
+
+        Args:
+            start: included, whole seconds.
+            end: excluded.
+        """
+        runs = {run.ref.scheduled_at: run for run in self.runs if not run.ref.suffix}
+        named = self.schedule.between(start - _STRICTLY, end - _STRICTLY) if self.schedule else []
+        times = {*named, *(at for at in runs if start <= at < end)}
+        gaps = [gap for gap in self.gaps if gap.first < end and gap.last >= start]
+        found = [self._account(at, runs.get(at), gaps) for at in times]
+        found += self._unnamed(gaps, times, start)
+        return sorted(found, key=lambda account: account.at)
+
+    def _account(self, at: datetime, run: RunRecord | None, gaps: Sequence[Gap]) -> Account:
+        if run is not None:
+            return Account(at=at, outcome=self._of_run(run), run=run)
+        gap = next((gap for gap in gaps if gap.first <= at <= gap.last), None)
+        if gap is not None:
+            return Account(at=at, outcome=Outcome.SKIPPED, gap=gap)
+        return Account(at=at, outcome=self._without_record(at))
+
+    def _of_run(self, run: RunRecord) -> Outcome:
+        if run.status is RunStatus.SUCCEEDED:
+            ended = run.ended_at or self.now
+            return Outcome.LATE if ended > run.ref.scheduled_at + self.state.grace else Outcome.RAN
+        if run.status.is_final:
+            return Outcome(run.status.lower())
+        overdue = run.expect_by is not None and run.expect_by < self.now
+        return Outcome.MISSED if overdue else Outcome.UNDER_WAY
+
+    def _without_record(self, at: datetime) -> Outcome:
+        if at > self.now:
+            return Outcome.TO_COME
+        if at <= self.state.planned_to:
+            return Outcome.UNRECORDED
+        waits_for_an_operator = self.state.paused is not None or self.state.removed_at is not None
+        expected = max(at + self.state.grace, self.state.expect_by or at)
+        return Outcome.MISSED if expected < self.now and not waits_for_an_operator else Outcome.DUE
+
+    def _unnamed(self, gaps: Sequence[Gap], times: set[datetime], start: datetime) -> Iterator[Account]:
+        """Gaps none of whose times the schedule names any more."""
+        for gap in gaps:
+            if not any(gap.first <= at <= gap.last for at in times):
+                at = max(gap.first, start)
+                yield Account(at=at, outcome=Outcome.SKIPPED, gap=gap, count=gap.count)
+
+
+def ran(accounts: Sequence[Account]) -> bool:
+    """Whether every occurrence ran; none at all is a no."""
+    return bool(accounts) and all(account.outcome.is_success for account in accounts)

@@ -1,0 +1,168 @@
+"""What people ask of a stack. Nothing here writes.
+
+Answers rest on strong reads. The `due` index is asked only for where to look (unfinished runs of all jobs);
+what it names is read again, and a run that was born within the last moments may be missing from such a list.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from cronce.core import health
+from cronce.core.accounting import Account, Books
+from cronce.core.alerts import Alert
+from cronce.core.errors import DefinitionError, JobNotFoundError
+from cronce.core.jobstate import JobState
+from cronce.core.occurrences import EPOCH
+from cronce.core.ports import AlertStore, Clock, DueIndex, JobStore, RegistryStore, RunStore, StepStore
+from cronce.core.records import RunRecord
+from cronce.core.schedule import Schedule, schedule_from_spec
+
+AT_ONCE = 16
+"""Jobs that are looked at side by side: a call takes some ten milliseconds, and there may be a thousand
+jobs."""
+LAST_RUNS = 20
+"""Newest runs of a job among which its last result and what is under way are looked for."""
+MANY = 100_000
+"""More runs than a job has in a month, one each minute."""
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""The scheduler's clock may be ahead of the one here: its newest run is not overlooked."""
+NAMED = 10
+"""Jobs that the message about an unknown one names."""
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """How a job stands.
+
+    Attributes:
+        name: the job.
+        state: as stored; None: no tick has planned it yet, or its item cannot be read.
+        problem: why its item cannot be read.
+        last: the newest of its runs that have ended.
+        unfinished: its runs that have not ended, newest first.
+        overdue: what is late of it, oldest first: times that were never planned, runs that have not ended.
+        alert: what is open about it.
+    """
+
+    name: str
+    state: JobState | None
+    problem: str | None = None
+    last: RunRecord | None = None
+    unfinished: tuple[RunRecord, ...] = ()
+    overdue: tuple[datetime, ...] = ()
+    alert: Alert | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inquiry:
+    """Questions about one stack.
+
+    Attributes:
+        registry: which jobs there are.
+        jobs: how they stand.
+        runs: their runs and gaps.
+        steps: what the runs did.
+        alerts: what people were told.
+        index: where to look.
+        clock: the present.
+    """
+
+    registry: RegistryStore
+    jobs: JobStore
+    runs: RunStore
+    steps: StepStore
+    alerts: AlertStore
+    index: DueIndex
+    clock: Clock
+
+    def names(self) -> list[str]:
+        """The jobs of the deployment that planned last, in order of their names; none before that."""
+        registry = self.registry.read()
+        return sorted(registry.jobs) if registry else []
+
+    def job(self, name: str) -> JobState:
+        """One job, also one that is gone from the deployment.
+
+        Raises:
+            JobNotFoundError: it is not known; the message names the one that may be meant.
+        """
+        state = self.jobs.get(name)
+        if state is None:
+            raise JobNotFoundError(_no_job(name, self.names()))
+        return state
+
+    def standings(self) -> list[Standing]:
+        """How all jobs of the deployment stand, in order of their names."""
+        names = self.names()
+        reads = self.jobs.get_many(names)
+
+        def standing(name: str) -> Standing:
+            if (state := reads.states.get(name)) is not None:
+                return self._standing(state)
+            return Standing(name=name, state=None, problem=reads.unreadable.get(name))
+
+        return list(_side_by_side(standing, names))
+
+    def books(self, state: JobState, start: datetime, end: datetime) -> Books:
+        """What the ledger holds of a job from `start` to before `end`."""
+        return Books(
+            state=state,
+            schedule=in_force(state),
+            runs=self.runs.runs(state.name, start, end, MANY),
+            gaps=self.runs.gaps(state.name),
+            now=self.clock.now(),
+        )
+
+    def accounts(self, name: str, start: datetime, end: datetime) -> list[Account]:
+        """What became of each occurrence of a job from `start` to before `end`; see `core.accounting`.
+
+        Raises:
+            JobNotFoundError: there is no such job.
+        """
+        return self.books(self.job(name), start, end).accounts(start, end)
+
+    def _standing(self, state: JobState) -> Standing:
+        now = self.clock.now()
+        newest = self.runs.runs(state.name, EPOCH, now + CLOCKS_DIFFER, LAST_RUNS)
+        unfinished = tuple(run for run in newest if not run.status.is_final)
+        late = [found for run in unfinished if (found := health.overdue_run(run, now))]
+        late += health.overdue_times(state, now)
+        alert = self.alerts.get(state.name)
+        return Standing(
+            name=state.name,
+            state=state,
+            last=next((run for run in newest if run.status.is_final), None),
+            unfinished=unfinished,
+            overdue=tuple(sorted({found.time.scheduled_at for found in late})),
+            alert=alert if alert and alert.is_open else None,
+        )
+
+
+def in_force(state: JobState) -> Schedule | None:
+    """The schedule by which the scheduler plans a job; None if it cannot be read any more."""
+    try:
+        return schedule_from_spec(state.schedule)
+    except DefinitionError:
+        return None
+
+
+def _side_by_side(ask: Callable[[A], B], questions: Sequence[A]) -> Iterator[B]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield from pool.map(ask, questions)
+
+
+def _no_job(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, 1)
+    if near:
+        return f"there is no job {name!r}: did you mean {near[0]!r}?"
+    known = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+    return f"there is no job {name!r}: " + (f"there are {known}" if names else "no tick has planned any yet")

@@ -1,0 +1,192 @@
+"""What became of each occurrence.
+
+Invariants:
+- each occurrence of the schedule, each scheduled run and each gap of a stretch is in exactly one answer;
+- the ledger outranks the schedule, and a run inside a gap outranks the gap;
+- only success is a yes, and a day without any occurrence is a no.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cronce.core.accounting import Account, Books, Outcome, ran
+from cronce.core.jobstate import Gap, GapReason, JobState, Pause
+from cronce.core.records import RunRecord, RunRef
+from cronce.core.run import Reason, RunStatus, Trigger
+from cronce.core.schedule import Cron
+
+DAY = datetime(2026, 3, 10, tzinfo=UTC)
+NEXT = DAY + timedelta(days=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+EVENING = DAY + 20 * HOUR
+GRACE = 15 * MINUTE
+SIX = Cron("0 6 * * *")
+HOURLY = Cron("0 * * * *")
+
+
+def job(**changes: Any) -> JobState:
+    state = JobState(
+        name="menu",
+        module="jobs.menu",
+        schedule={},
+        schedule_hash="hash",
+        grace=GRACE,
+        planned_to=EVENING,
+        planned_local=EVENING.replace(tzinfo=None),
+        next_at=None,
+        expect_by=None,
+        due_at=None,
+    )
+    return replace(state, **changes)
+
+
+def run(at: datetime, status: RunStatus, reason: Reason | None = None, **changes: Any) -> RunRecord:
+    record = RunRecord(
+        ref=RunRef("menu", at),
+        status=status,
+        reason=reason,
+        created_at=at,
+        scheduled_local=at.isoformat(),
+        timeout=GRACE,
+        max_attempts=3,
+        ended_at=at + MINUTE if status.is_final else None,
+        expect_by=at + GRACE,
+    )
+    return replace(record, **changes)
+
+
+def gap(first: datetime, last: datetime, count: int) -> Gap:
+    return Gap(job="menu", first=first, last=last, count=count, reason=GapReason.PAUSED, created_at=last)
+
+
+def books(
+    *runs: RunRecord,
+    schedule: Cron | None = SIX,
+    gaps: tuple[Gap, ...] = (),
+    now: datetime = EVENING,
+    **changes: Any,
+) -> Books:
+    return Books(state=job(**changes), schedule=schedule, runs=runs, gaps=gaps, now=now)
+
+
+def the_one(found: Books) -> Account:
+    (account,) = found.accounts(DAY, NEXT)
+    return account
+
+
+AT_SIX = DAY + 6 * HOUR
+
+
+@pytest.mark.parametrize(
+    "record, outcome",
+    [
+        (run(AT_SIX, RunStatus.SUCCEEDED), Outcome.RAN),
+        (run(AT_SIX, RunStatus.SUCCEEDED, ended_at=AT_SIX + GRACE), Outcome.RAN),
+        (run(AT_SIX, RunStatus.SUCCEEDED, ended_at=AT_SIX + GRACE + MINUTE), Outcome.LATE),
+        (run(AT_SIX, RunStatus.FAILED, Reason.ERROR), Outcome.FAILED),
+        (run(AT_SIX, RunStatus.SKIPPED, Reason.OVERLAP), Outcome.SKIPPED),
+        (run(AT_SIX, RunStatus.CANCELLED, Reason.OPERATOR), Outcome.CANCELLED),
+        (run(AT_SIX, RunStatus.RUNNING, expect_by=EVENING + MINUTE), Outcome.UNDER_WAY),
+        (run(AT_SIX, RunStatus.WAITING, Reason.QUEUED, expect_by=None), Outcome.UNDER_WAY),
+        (run(AT_SIX, RunStatus.RUNNING), Outcome.MISSED),
+        (run(AT_SIX, RunStatus.SUCCEEDED, trigger=Trigger.BACKFILL, ended_at=EVENING), Outcome.LATE),
+    ],
+    ids=[
+        "in time", "at the end of its grace", "after it", "failed", "skipped", "cancelled", "under way",
+        "queued", "overdue", "backfilled",
+    ],
+)  # fmt: skip
+def test_a_run_says_what_became_of_its_time(record: RunRecord, outcome: Outcome) -> None:
+    account = the_one(books(record))
+    assert (account.at, account.outcome, account.run) == (AT_SIX, outcome, record)
+
+
+def test_a_time_in_a_gap_was_skipped_for_the_gaps_reason() -> None:
+    paused = gap(AT_SIX - 24 * HOUR, AT_SIX + 24 * HOUR, 3)
+    account = the_one(books(gaps=(paused,)))
+    assert (account.outcome, account.gap) == (Outcome.SKIPPED, paused)
+
+
+def test_a_run_inside_a_gap_outranks_it() -> None:
+    record = run(AT_SIX, RunStatus.SUCCEEDED, trigger=Trigger.BACKFILL)
+    account = the_one(books(record, gaps=(gap(AT_SIX, AT_SIX, 1),)))
+    assert (account.outcome, account.gap) == (Outcome.RAN, None)
+
+
+@pytest.mark.parametrize(
+    "now, changes, outcome",
+    [
+        (AT_SIX - MINUTE, {"planned_to": DAY}, Outcome.TO_COME),
+        (AT_SIX + MINUTE, {"planned_to": DAY}, Outcome.DUE),
+        (AT_SIX + GRACE + MINUTE, {"planned_to": DAY}, Outcome.MISSED),
+        (AT_SIX + GRACE + MINUTE, {"planned_to": DAY, "expect_by": AT_SIX + HOUR}, Outcome.DUE),
+        (AT_SIX + HOUR, {"planned_to": DAY, "paused": Pause(at=DAY, by="ann", why="")}, Outcome.DUE),
+        (AT_SIX + HOUR, {"planned_to": DAY, "removed_at": DAY}, Outcome.DUE),
+        (EVENING, {"planned_to": EVENING}, Outcome.UNRECORDED),
+    ],
+    ids=["to come", "due", "missed", "has its grace from a later time", "paused", "removed", "unrecorded"],
+)
+def test_a_time_without_a_record(now: datetime, changes: dict[str, Any], outcome: Outcome) -> None:
+    assert the_one(books(now=now, **changes)).outcome is outcome
+
+
+def test_a_run_of_an_earlier_schedule_is_answered_for_at_its_own_time() -> None:
+    found = books(run(DAY + 7 * HOUR, RunStatus.SUCCEEDED), run(AT_SIX, RunStatus.SUCCEEDED))
+    assert [account.at for account in found.accounts(DAY, NEXT)] == [AT_SIX, DAY + 7 * HOUR]
+
+
+def test_a_gap_whose_times_nobody_names_any_more_is_one_answer() -> None:
+    redefined = gap(DAY - HOUR, DAY + HOUR, 120)
+    first, six = books(gaps=(redefined,)).accounts(DAY, NEXT)
+    assert (first.at, first.outcome, first.count) == (DAY, Outcome.SKIPPED, 120)
+    assert six.at == AT_SIX
+
+
+def test_without_a_schedule_the_ledger_still_answers() -> None:
+    found = books(run(AT_SIX, RunStatus.SUCCEEDED), schedule=None)
+    assert the_one(found).outcome is Outcome.RAN
+
+
+def test_a_manual_run_is_for_no_occurrence() -> None:
+    by_hand = run(AT_SIX, RunStatus.SUCCEEDED, ref=RunRef("menu", AT_SIX, "x1"), trigger=Trigger.MANUAL)
+    assert the_one(books(by_hand)).outcome is Outcome.UNRECORDED
+
+
+def test_only_success_of_all_is_a_yes() -> None:
+    good = Account(at=AT_SIX, outcome=Outcome.RAN)
+    assert ran([good, Account(at=AT_SIX, outcome=Outcome.LATE)])
+    assert not ran([])
+    for outcome in set(Outcome) - {Outcome.RAN, Outcome.LATE}:
+        assert not ran([good, Account(at=AT_SIX, outcome=outcome)])
+
+
+@given(
+    st.sets(st.integers(0, 23)),
+    st.lists(st.tuples(st.integers(-3, 23), st.integers(0, 5)), max_size=3),
+    st.integers(0, 24),
+    st.integers(-24, 48),
+)
+def test_each_time_of_the_stretch_is_in_exactly_one_answer(
+    hours: set[int], stretches: list[tuple[int, int]], planned: int, now: int
+) -> None:
+    runs = [run(DAY + hour * HOUR, RunStatus.SUCCEEDED) for hour in hours]
+    gaps = tuple(gap(DAY + first * HOUR, DAY + (first + more) * HOUR, more + 1) for first, more in stretches)
+    present = DAY + now * HOUR
+    found = books(*runs, schedule=HOURLY, gaps=gaps, now=present, planned_to=DAY + planned * HOUR)
+
+    accounts = found.accounts(DAY, NEXT)
+
+    assert [account.at for account in accounts] == HOURLY.between(DAY - MINUTE, NEXT - MINUTE)
+    for account in accounts:
+        hour = int((account.at - DAY) / HOUR)
+        inside = any(first <= hour <= first + more for first, more in stretches)
+        assert (account.run is not None) is (hour in hours)
+        assert (account.gap is not None) is (inside and hour not in hours)

@@ -1,0 +1,88 @@
+"""How answers are shown: JSON, a table with colours on a terminal, plain columns anywhere else."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+GOOD, BAD, WAITS, QUIET = "green", "red", "yellow", "dim"
+"""Colours by what they say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Text of a table, with a style that a terminal shows."""
+
+    text: str
+    style: str = ""
+
+
+Row = Sequence[str | Cell]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Output:
+    """Where answers go.
+
+    Attributes:
+        as_json: one JSON document on standard output, nothing else there.
+    """
+
+    as_json: bool = False
+
+    def document(self, value: object) -> None:
+        """One JSON document."""
+        print(json.dumps(value, indent=2, ensure_ascii=False))
+
+    def table(self, headings: Sequence[str], rows: Sequence[Row]) -> None:
+        """Rows below headings; without borders and at full width where there is no terminal."""
+        if not sys.stdout.isatty():
+            for line in plain(headings, rows):
+                print(line)
+            return
+        from rich.table import Table  # noqa: PLC0415 - only who has a terminal pays for it
+        from rich.text import Text  # noqa: PLC0415
+
+        table = Table(*headings, box=None, pad_edge=False, header_style="bold")
+        for row in rows:
+            cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
+            table.add_row(*(Text(cell.text, cell.style) for cell in cells))
+        _console().print(table)
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line of an answer."""
+        if style and sys.stdout.isatty():
+            _console().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text)
+
+    def note(self, text: str) -> None:
+        """Something beside the answer, for a person: on standard error."""
+        print(text, file=sys.stderr)
+
+
+def plain(headings: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """Aligned columns, two spaces apart, one line a row."""
+    texts = [[cell.text if isinstance(cell, Cell) else cell for cell in row] for row in rows]
+    lines = [list(headings), *texts]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
+def _console() -> Console:
+    from rich.console import Console as Made  # noqa: PLC0415
+
+    return Made(file=sys.stdout, highlight=False)
+
+
+Json = dict[str, Any]
+"""A JSON object."""

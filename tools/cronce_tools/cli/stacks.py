@@ -1,0 +1,114 @@
+"""A deployed stack as the command reaches it: what CloudFormation says of it, and its stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from botocore.session import Session
+
+from cronce.aws.settings import RETENTION_DAYS, StoreSettings
+from cronce.bootstrap.operator import Access, Operator, operator
+from cronce_tools.cli.exits import UnreachableError
+from cronce_tools.cli.stack_choice import Target
+
+NEEDED = ("RunsTableName", "StepsTableName")
+"""Outputs that tell a stack of cronce from others."""
+PATIENCE = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3})
+OWNER = "test"
+"""Key and secret of local AWS's owner."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reached:
+    """A stack that can be asked.
+
+    Attributes:
+        name: of the stack.
+        region: where it is.
+        is_local: it is the one of `make local`.
+        outputs: of the template, by name.
+        parameters: of the template, by name.
+        session: of botocore, as its clients are made.
+        endpoint_url: of local AWS.
+        operator: its commands.
+    """
+
+    name: str
+    region: str
+    is_local: bool
+    outputs: Mapping[str, str]
+    parameters: Mapping[str, str]
+    session: Session
+    endpoint_url: str | None
+    operator: Operator
+
+    @property
+    def place(self) -> str:
+        """The stack and where it is, for people."""
+        return f"{self.name} ({'local AWS' if self.is_local else self.region})"
+
+    def client(self, service: str) -> Any:
+        """A client of the stack's account and Region."""
+        return self.session.create_client(service, endpoint_url=self.endpoint_url, config=PATIENCE)
+
+
+def reach(target: Target) -> Reached:
+    """Find a stack.
+
+    Raises:
+        UnreachableError: there is no such stack, or it is not one of cronce.
+        BotoCoreError: no credentials, no Region, no answer.
+        ClientError: AWS refused.
+    """
+    session = Session(profile=target.profile)
+    endpoint = target.endpoint
+    if target.region:
+        session.set_config_variable("region", target.region)
+    if endpoint:
+        session.set_credentials(OWNER, OWNER)
+    url = endpoint.url if endpoint else None
+    client = session.create_client("cloudformation", endpoint_url=url, config=PATIENCE)
+    region = str(client.meta.region_name)
+    described = _described(client, target.stack, region)
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", ())}
+    parameters = {
+        each["ParameterKey"]: each.get("ParameterValue", "") for each in described.get("Parameters", ())
+    }
+    if not all(outputs.get(name) for name in NEEDED):
+        raise UnreachableError(
+            f"the stack {target.stack} in {region} ({described.get('StackStatus', 'no state')}) has no "
+            f"output {NEEDED[0]}: it is not one of cronce, or its deployment failed"
+        )
+    store = StoreSettings(
+        runs_table=outputs["RunsTableName"],
+        steps_table=outputs["StepsTableName"],
+        retention=timedelta(days=int(parameters.get("RetentionDays") or RETENTION_DAYS)),
+    )
+    return Reached(
+        name=target.stack,
+        region=region,
+        is_local=endpoint is not None,
+        outputs=outputs,
+        parameters=parameters,
+        session=session,
+        endpoint_url=url,
+        operator=operator(Access(session=session, endpoint_url=url, store=store)),
+    )
+
+
+def _described(client: Any, stack: str, region: str) -> Mapping[str, Any]:
+    try:
+        answer = client.describe_stacks(StackName=stack)
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") == "ValidationError":
+            raise UnreachableError(
+                f"there is no stack {stack} in {region}: give --stack, --env or --region"
+            ) from None
+        raise
+    found: Mapping[str, Any] = answer["Stacks"][0]
+    return found

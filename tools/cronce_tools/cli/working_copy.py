@@ -1,0 +1,46 @@
+"""The jobs of the working copy, imported as a deployment would."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from pathlib import Path
+
+from cronce.core.errors import JobNotFoundError
+from cronce.engine.registry import Catalog, Declared, discover
+from cronce_tools.cli.exits import UsageError
+
+PACKAGE = "jobs"
+ANY_REGION = "us-east-1"
+"""For a client that a module makes at its import, as in Lambda, where a Region is set. Nobody calls."""
+
+
+def catalog(project: Path) -> Catalog:
+    """All jobs in `functions/jobs` of a working copy, and what cannot be used.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    functions = project / "functions"
+    if not (functions / PACKAGE).is_dir():
+        raise UsageError(f"there is no folder {functions / PACKAGE}: name a working copy with --project")
+    if str(functions) not in sys.path:
+        sys.path.insert(0, str(functions))
+    os.environ.setdefault("AWS_DEFAULT_REGION", ANY_REGION)
+    return discover(PACKAGE)
+
+
+def declared(project: Path, name: str) -> Declared:
+    """One job.
+
+    Raises:
+        JobNotFoundError: there is none of that name; the message names the one that may be meant.
+    """
+    found = catalog(project)
+    if name in found.jobs:
+        return found.jobs[name]
+    near = difflib.get_close_matches(name, found.jobs, 1)
+    broken = f" ({', '.join(found.problems)} cannot be used: `cronce validate`)" if found.problems else ""
+    meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(found.jobs) or 'none'}"
+    raise JobNotFoundError(f"there is no job {name!r} in {project.name}/functions/{PACKAGE}: {meant}{broken}")
