@@ -48,10 +48,10 @@ def billing_period(day: date) -> str:
     return f"{day:%Y-%m}"
 
 
-def charge(invoice: dict[str, str | int]) -> bool:
-    """Charge one invoice; true if this call took the money, false if an earlier one had."""
+def charge(invoice: dict[str, str | int]) -> str:
+    """Charge one invoice, and return the receipt's key: the same one if an earlier call took the money."""
     key = f"invoice-{invoice['id']}-{invoice['period']}"
-    return outbox.deliver(key, "charge", {"invoice": invoice["id"], "cents": invoice["cents"]}).first
+    return outbox.deliver(key, "charge", {"invoice": invoice["id"], "cents": invoice["cents"]}).key
 
 
 def doubles(charges: Iterable[Charge]) -> list[Charge]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import boto3
@@ -254,10 +255,10 @@ def as_lambda_sends_it(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def forget_jobs() -> None:
-    """Forget every imported module of jobs."""
-    for name in [name for name in sys.modules if name == "jobs" or name.startswith("jobs.")]:
-        del sys.modules[name]
+def forget_jobs() -> dict[str, ModuleType]:
+    """Forget every imported module of jobs. Returns them, for whoever is to find them again."""
+    names = [name for name in sys.modules if name == "jobs" or name.startswith("jobs.")]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 def set_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@
 * A killed process reaches AWS no more; others do.
 * Its time limits are the template's.
 * A job that works for long has its claim renewed on the virtual clock, as in Lambda on the real one.
+* Time passes to the minutes that a test names; a table is put back to its start.
+* P105: the kit for authors of jobs sees their calls of boto3 outside steps, unless they only read.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import Any
 import boto3
 import pytest
 
-from cronce.testing import ClockRenewal, ManualClock
+from cronce import Cron, Run, job
+from cronce.testing import ClockRenewal, ManualClock, run_job
 from cronce_tools.local.cloud import ProcessKilled
 from cronce_tools.local.stack import TIMEOUTS, LocalStack, local_stack
 from cronce_tools.local.template import Template
@@ -166,3 +169,39 @@ def test_a_claim_is_renewed_when_a_job_works_and_not_when_real_time_passes() -> 
     assert [int((time - start).total_seconds()) for time in inner] == [35]
     assert [int((time - start).total_seconds()) for time in outer] == [50, 70]
     assert clock.now() == start + timedelta(seconds=135)
+
+
+def test_time_passes_to_the_minutes_that_a_test_names(stack: LocalStack) -> None:
+    minutes = [datetime(2026, 1, 5, 0, 5, tzinfo=UTC), datetime(2026, 1, 5, 9, 0, 30, tzinfo=UTC)]
+    ticks: list[datetime] = []
+    stack.cloud.hooks.append(lambda call: ticks.append(stack.clock.now()))
+    stack.play_at(*minutes)
+    stack.play()
+    assert sorted({tick.isoformat(timespec="seconds")[11:19] for tick in ticks}) == [
+        "00:05:04",
+        "09:00:04",
+        "09:01:04",
+    ]
+
+
+def test_a_table_is_emptied_by_its_name_or_that_of_the_template(stack: LocalStack) -> None:
+    for name in ("runs", "RunsTable"):
+        put(1)
+        put(2)
+        stack.empty(name)
+        assert boto3.client("dynamodb").scan(TableName="runs")["Items"] == []
+
+
+def test_p105_calls_of_boto3_outside_steps_are_effects_unless_they_only_read(stack: LocalStack) -> None:
+    @job("menu", schedule=Cron("0 6 * * *"))
+    def menu(run: Run) -> None:
+        client = boto3.client("dynamodb")
+        client.scan(TableName="runs")
+        run.step("put", put, 1)
+        client.get_item(TableName="runs", Key={"pk": {"S": "a"}, "sk": {"S": "b"}})
+        put(2)
+
+    result = run_job(menu)
+    assert result.status == "SUCCEEDED"
+    assert list(result.outside.values()) == ["calls AWS: PutItem"]
+    assert "test_local_stack.py" in next(iter(result.outside))

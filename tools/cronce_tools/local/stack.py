@@ -164,12 +164,32 @@ class LocalStack:
             minutes: full minutes from now on.
         """
         for _ in range(minutes):
-            minute = self.clock.now().replace(second=0, microsecond=0) + MINUTE
-            self.clock.set(minute + AFTER_THE_MINUTE)
+            self.play_at(self.clock.now() + MINUTE)
+
+    def play_at(self, *instants: datetime) -> None:
+        """Let time pass to the minutes of these instants, one after the other; nothing happens in between.
+
+        Args:
+            instants: each in a later minute than the one before.
+        """
+        for instant in instants:
+            self.clock.set(instant.replace(second=0, microsecond=0) + AFTER_THE_MINUTE)
             self.invoke("scheduler", event("scheduler"))
             self.settle()
             self.invoke("watchdog", event("watchdog"))
             self.hear()
+
+    def empty(self, table: str) -> None:
+        """Delete all items of a table that jobs write to.
+
+        Args:
+            table: its name, or its logical id in the template.
+        """
+        items = boto3.resource("dynamodb").Table(TABLES.get(table, table))
+        keys = [key["AttributeName"] for key in items.key_schema]
+        with items.batch_writer() as batch:
+            for item in items.scan()["Items"]:
+                batch.delete_item(Key={key: item[key] for key in keys})
 
     @cached_property
     def store(self) -> DynamoStore:
