@@ -14,6 +14,8 @@ import inspect
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +142,15 @@ def test_the_page_on_metrics_counts_them_and_names_events_that_exist() -> None:
     assert len(events) >= 7
     ends = {f"tick.{end.value}" for end in TickEnd}  # the name of this line is made of how the tick ended
     assert [event for event in events if f'"{event}"' not in code and event not in ends] == []
+
+
+def test_the_calendar_of_public_holidays_is_one_that_a_job_takes() -> None:
+    text = (ROOT / "docs/policies.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    declared: dict[str, Any] = {}
+    exec(example, declared)  # noqa: S102 - the example is ours; this is its test
+    menu = declared["daily_menu"]
+    thanksgiving = datetime(2026, 11, 26, 11, tzinfo=UTC)
+    assert [menu.is_excluded(thanksgiving + timedelta(days=days)) for days in (0, 1)] == [True, False]
+    (named,) = re.findall(r"`holidays==(\S+)`", text)
+    assert named == version("holidays"), "the page names the version that is tested"
