@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import pytest
 
-from cronce import Cron, Job, Retry, Run, job
+from cronce import Cron, Job, Retry, Run, job, lease
 from cronce.engine.step_log import StepLog
 from cronce.testing import assert_resumable
 
@@ -118,6 +118,16 @@ def test_a_job_that_retries_by_itself_is_resumable_with_an_attempt_to_spare() ->
         run.step("call", call)
 
     assert_resumable(declare(patient, retry=Retry(attempts=3)), setup=lambda: refusals.append(True))
+
+
+def test_tokens_of_the_run_and_of_its_leases_may_differ_from_attempt_to_attempt() -> None:
+    def exports(run: Run) -> None:
+        with lease("warehouse", "10m") as held:
+            run.step("read", nothing, {"token": run.fencing_token})
+            run.each("write", ["a", "b"], nothing, [held.fencing_token, "row"], key=str)
+
+    assert_resumable(declare(exports))
+    assert "other arguments" in problem(lambda run: run.step("read", nothing, run.fencing_token + 100))
 
 
 def test_a_manual_run_with_an_input_is_resumable() -> None:

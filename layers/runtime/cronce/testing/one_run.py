@@ -124,7 +124,7 @@ class OneRun:
         self._deadline = run.created_at
         self.around = around = Surroundings(clock=ManualClock(run.created_at))
         self.invocations = 0
-        watch.work, watch.recorded = self._work, self._recorded
+        watch.work, watch.recorded, watch.lease_tokens = self._work, self._recorded, self._lease_tokens
         around.store.place(_state(job, run), run)
         around.store.on_call(lambda *_: watch.alive())
         claims = around.claims()
@@ -171,6 +171,11 @@ class OneRun:
         found = self.around.store.steps.load(self._ref)
         plain = {(step.name, None) for step in found if step.chunk is None and step.status in FINISHED}
         return frozenset({*plain, *((step.name, key) for step in found for key in step.keys)})
+
+    def _lease_tokens(self) -> frozenset[int]:
+        """The tokens of all leases taken so far."""
+        taken = (line.fields["token"] for line in self.around.telemetry.named("lease.taken"))
+        return frozenset(token for token in taken if isinstance(token, int))
 
     @property
     def _now(self) -> datetime:

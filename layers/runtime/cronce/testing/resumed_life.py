@@ -192,8 +192,10 @@ def _is_same(one: Any, other: Any, call: Call, known: Call) -> bool:
         return all(_is_same(here, there, call, known) for here, there in zip(one, other, strict=True))
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         return all(_is_same(one[key], other[key], call, known) for key in one)
-    tokens = one == call.fencing_token and other == known.fencing_token
-    return bool(tokens or OPAQUE in (one, other) or one == other)
+    if one == other or OPAQUE in (one, other):
+        return True
+    tokens = isinstance(one, int) and one in call.fencing_tokens
+    return tokens and isinstance(other, int) and other in known.fencing_tokens
 
 
 def _differing(call: Call, known: Call) -> str:

@@ -77,7 +77,7 @@ class Call:
         idempotency_key: under which it was to work, whether or not the function takes it.
         attempt: of the run.
         arguments: positional ones and named ones, as far as they are plain data.
-        fencing_token: of the worker.
+        fencing_tokens: that of the worker, and those of the leases taken so far.
     """
 
     step: str
@@ -85,7 +85,7 @@ class Call:
     idempotency_key: str
     attempt: int
     arguments: Any = field(repr=False)
-    fencing_token: int = field(repr=False)
+    fencing_tokens: frozenset[int] = field(repr=False)
 
     @property
     def work(self) -> Work:
@@ -146,6 +146,8 @@ class Watch:
         """What there was when the worker died; None: nobody has died."""
         self.recorded: Callable[[], frozenset[Work]] = frozenset
         """Looks up what is recorded."""
+        self.lease_tokens: Callable[[], frozenset[int]] = frozenset
+        """Looks up the tokens of all leases taken so far."""
         self._done: Counter[str] = Counter()
         self._due = False
         self._lock = Lock()

@@ -145,7 +145,7 @@ class WatchedRun(Run):
                 idempotency_key=idempotency_key,
                 attempt=self.attempt,
                 arguments=copied((args, kwargs)),
-                fencing_token=self.fencing_token,
+                fencing_tokens=watch.lease_tokens() | {self.fencing_token},
             )
             if KEY_PARAMETER in (given or {}) or takes_key(fn, args, kwargs):
                 kwargs[KEY_PARAMETER] = idempotency_key
