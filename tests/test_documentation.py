@@ -4,16 +4,13 @@
 * P99: a job's schedule stands in its declaration only: the template has but the tick's and the patrol's.
 * P89: the local engine is asked with the account's own endpoint switched off, where that matters.
 * The page on metrics counts them, and the events that it names are written.
-* Every `make` command that is named exists, every link leads to a file, every Python example is valid.
+* Every `make` command that is named exists, every link leads to a file.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
@@ -100,35 +97,6 @@ def test_every_make_command_and_every_file_that_a_page_names_exists(page: Path) 
     links = {link.split("#")[0] for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text)}
     assert commands <= targets
     assert [link for link in sorted(links) if link and not (page.parent / link).exists()] == []
-
-
-def examples() -> dict[str, str]:
-    """The README's Python examples that name a file, by that file."""
-    found = re.findall(r"```python\n# (\S+\.py)\n(.*?)```", README, re.DOTALL)
-    return {name: f"{body.strip()}\n" for name, body in found}
-
-
-def test_the_examples_of_the_readme_pass_the_checks_that_a_fork_must_pass() -> None:
-    assert len(examples()) == 2
-    for name, body in examples().items():
-        command = [sys.executable, "-m", "ruff", "check", "--stdin-filename", name, "-"]
-        checked = subprocess.run(command, cwd=ROOT, input=body, capture_output=True, text=True, check=False)
-        assert checked.returncode == 0, checked.stdout
-
-
-def test_the_readmes_first_job_runs_as_its_own_test_says(tmp_path: Path) -> None:
-    jobs = importlib.import_module("jobs")
-    (tmp_path / "hello.py").write_text(examples()["functions/jobs/hello.py"])
-    test: dict[str, Any] = {}
-    exec(examples()["tests/jobs/test_hello.py"], test)  # noqa: S102 - the example is ours; this is its test
-    before = list(jobs.__path__)
-    jobs.__path__[:] = [str(tmp_path)]
-    try:
-        test["test_hello_runs_every_five_minutes"]()
-        assert sys.modules["jobs.hello"].__file__ == str(tmp_path / "hello.py")
-    finally:
-        jobs.__path__[:] = before
-        sys.modules.pop("jobs.hello", None)
 
 
 def test_the_page_on_metrics_counts_them_and_names_events_that_exist() -> None:

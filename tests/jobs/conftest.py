@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import datetime
 
 import pytest
 
@@ -12,7 +11,7 @@ from cronce_tools.local import stack
 
 
 @pytest.fixture
-def local_stack() -> Iterator[Callable[[datetime], stack.LocalStack]]:
+def local_stack() -> Iterator[stack.StartStack]:
     """The deployed system in this process from an instant on, until the end of the test.
 
     AWS is in memory, the tables of the template are there, and the clock moves when the test says so.

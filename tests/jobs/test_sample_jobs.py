@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ import pytest
 import outbox
 from cronce import fenced_put
 from cronce.testing import assert_resumable
-from cronce_tools.local.stack import LocalStack
+from cronce_tools.local.stack import LocalStack, StartStack
 from jobs import daily_menu, inventory_sync, renewal_invoices
 
 SIX_IN_NEW_YORK = datetime(2026, 10, 30, 10, tzinfo=UTC)
@@ -28,7 +27,7 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def stack(local_stack: Callable[[datetime], LocalStack]) -> LocalStack:
+def stack(local_stack: StartStack) -> LocalStack:
     return local_stack(SIX_IN_NEW_YORK - 5 * MINUTE)
 
 

@@ -14,7 +14,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -50,6 +50,8 @@ AFTER_THE_MINUTE = timedelta(seconds=4)
 EVENTS = FUNCTIONS.parent / "events"
 RETENTION = timedelta(days=400)
 FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+StartStack = Callable[[datetime], "LocalStack"]
+"""The fixture `local_stack` of the jobs' tests: starts a stack that lives until the end of the test."""
 MANY = 10_000
 """More runs than a test makes."""
 ROUNDS = 1000
