@@ -115,6 +115,53 @@ def test_a_run_is_not_handed_to_its_next_slice_without_the_claim(
     assert stored(backend, RUN) == left
 
 
+GOES_ON = [
+    pytest.param({"status": RunStatus.WAITING, "reason": Reason.SLEEP}, id="it sleeps"),
+    pytest.param(
+        {"status": RunStatus.WAITING, "reason": Reason.BACKOFF, "slice": 0}, id="its attempt failed"
+    ),
+    pytest.param({"status": RunStatus.PENDING, "slice": 2}, id="its next slice"),
+]
+
+
+def handed_on(going_on: dict[str, object], before: RunRecord = MINE) -> RunChange:
+    """What a worker writes when its share of the run is over, and the run is not."""
+    gone = {"owner": None, "last_owner": "me", "claim_until": None, "executed": MINUTE}
+    after = replace(before, **going_on, **gone)  # type: ignore[arg-type]
+    return RunChange(before=before, after=after, guard=Guard.LIVE)
+
+
+@pytest.mark.parametrize("going_on", GOES_ON)
+def test_a_run_does_not_go_on_when_an_operator_has_asked_its_worker_to_stop(
+    backend: Backend, going_on: dict[str, object]
+) -> None:
+    asked = placed(backend, {"cancel_requested": True, "rev": 3})
+
+    assert backend.runs.apply(handed_on(going_on)) is Applied.STOP_REQUESTED
+    assert stored(backend, RUN) == asked
+    assert backend.runs.apply(finish_of(MINE)) is Applied.DONE, "an end is not overtaken"
+
+
+@pytest.mark.parametrize("going_on", GOES_ON)
+def test_a_run_that_went_on_with_the_reply_lost_has_gone_on(
+    backend: Backend, going_on: dict[str, object]
+) -> None:
+    """An operator asks after it: the record is the worker's own, and says so."""
+    placed(backend, {})
+    assert [backend.runs.apply(handed_on(going_on)) for _ in range(2)] == [Applied.DONE, Applied.DONE]
+
+
+@not_live
+def test_a_claim_that_is_lost_is_lost_whatever_an_operator_asks(
+    backend: Backend, difference: dict[str, object]
+) -> None:
+    left = placed(backend, {**difference, "cancel_requested": True})
+
+    for param in GOES_ON:
+        assert backend.runs.apply(handed_on(param.values[0])) is Applied.RUN_MOVED  # type: ignore[arg-type]
+    assert stored(backend, RUN) == left
+
+
 @not_live
 def test_nobody_is_woken_without_the_claim(backend: Backend, difference: dict[str, object]) -> None:
     placed(backend, difference)

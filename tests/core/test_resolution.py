@@ -19,14 +19,13 @@ from cronce.core.changes import RunChange
 from cronce.core.claim import Invocation
 from cronce.core.errors import OperationRefusedError
 from cronce.core.records import RunRecord, RunRef, StepRecord, StepStatus
-from cronce.core.resolution import Verdict, brought_back, resolved
+from cronce.core.resolution import Verdict, resolved
 from cronce.core.run import Dispatch, Reason, RunStatus
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
-DAY = timedelta(days=1)
-KEPT = 400 * DAY
+KEPT = timedelta(days=400)
 PENDING = RunRecord(
     ref=RunRef("menu", NOW),
     status=RunStatus.PENDING,
@@ -130,23 +129,3 @@ def test_a_run_that_has_ended_goes_on(status: RunStatus) -> None:
 def test_a_run_that_has_not_ended_stays_where_it_is(waits: RunRecord) -> None:
     verdict = said("1")
     assert resolved(waits, STARTED, verdict).after == replace(waits, touched=True, act=verdict.act)
-
-
-def test_a_run_that_succeeded_is_not_brought_back() -> None:
-    succeeded = moves.succeeded(RUNNING, NOW + MINUTE, KEPT)
-    with pytest.raises(OperationRefusedError, match="SUCCEEDED"):
-        brought_back(succeeded, NOW + 2 * MINUTE)
-
-
-def test_a_run_that_the_store_may_delete_soon_is_not_brought_back() -> None:
-    assert UNCERTAIN.forget_at is not None
-    soon = replace(UNCERTAIN, forget_at=NOW + 10 * DAY)
-    brought_back(soon, NOW + 9 * DAY - SECOND)
-    with pytest.raises(OperationRefusedError, match="about to expire"):
-        brought_back(soon, NOW + 9 * DAY)
-
-
-def test_a_run_that_would_expire_at_once_is_not_brought_back() -> None:
-    brought_back(UNCERTAIN, NOW + 30 * DAY - SECOND)
-    with pytest.raises(OperationRefusedError, match="30 days ago"):
-        brought_back(UNCERTAIN, NOW + 30 * DAY)

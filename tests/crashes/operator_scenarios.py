@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from cronce.core.errors import PermanentError
 from cronce.engine.operations import Operations
+from cronce.engine.run_handle import Run
 from tests.crashes.lives import Scenario
 from tests.crashes.planning_scenarios import HALF_PAST_FIVE, declare, deployed, tick_and_deliver
-from tests.crashes.run_scenarios import only_step
+from tests.crashes.run_scenarios import MANY, catching_up, only_step
 from tests.crashes.stack import HOUR, Stack, at
 
 
@@ -34,4 +36,43 @@ def resume(operations: Operations) -> None:
     operations.resume("paused", by="bob", why="counted")
 
 
-SCENARIOS = (Scenario(name="pause", starts=HALF_PAST_FIVE, setup=hourly, life=an_hour_of_pause),)
+def failing(stack: Stack) -> None:
+    """A job whose first attempt has failed for good between two steps."""
+
+    def function(run: Run) -> None:
+        run.step("first", stack.effect)
+        if run.attempt == 1:
+            raise PermanentError("no soup")
+        run.step("second", stack.effect)
+
+    deployed(stack, declare("brought-back", function, retry=MANY))
+    stack.watching = False
+    tick_and_deliver(stack)
+
+
+def brought_back(stack: Stack) -> None:
+    """A person lets it go on."""
+    (run,) = stack.runs()
+    stack.command(lambda operations: operations.retry(run.ref, by="ann", why="there is soup"))
+    stack.deliver()
+
+
+def three_at_once(stack: Stack) -> None:
+    """Three missed times and one slot."""
+    catching_up(stack)
+    stack.tick()
+
+
+def first_is_cancelled(stack: Stack) -> None:
+    """The first is ended before it starts, and two wait behind it."""
+    stack.command(lambda operations: operations.cancel(stack.runs()[0].ref, by="ann", why="old"))
+    stack.deliver()
+
+
+SCENARIOS = (
+    Scenario(name="pause", starts=HALF_PAST_FIVE, setup=hourly, life=an_hour_of_pause),
+    Scenario(name="brought-back", starts=HALF_PAST_FIVE, setup=failing, life=brought_back),
+    Scenario(
+        name="cancel-first", starts=HALF_PAST_FIVE, setup=three_at_once, life=first_is_cancelled, bound=13
+    ),
+)

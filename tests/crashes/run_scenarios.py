@@ -9,7 +9,7 @@ from functools import partial
 
 from cronce.core.records import RunRef
 from cronce.core.retry import Retry
-from cronce.core.run import Reason, RunStatus
+from cronce.core.run import Reason
 from cronce.engine.named_lease import lease
 from cronce.engine.operations import Operations
 from cronce.engine.run_handle import Run
@@ -115,14 +115,13 @@ def nothing_new() -> None:
 def cancelled(stack: Stack) -> None:
     """An operator cancels a run while it is executed."""
 
-    def cancel() -> None:
+    def cancel(operations: Operations) -> None:
         (run,) = stack.runs()
-        if run.status is RunStatus.RUNNING and not run.cancel_requested:
-            stack.store.place(replace(run, cancel_requested=True, rev=run.rev + 1))
+        operations.cancel(run.ref, by="ann", why="not today")
 
     def function(run: Run) -> None:
         run.step("first", stack.effect)
-        cancel()
+        stack.command(cancel)
         stack.work(42 * SECOND)
         run.step("too late", stack.effect)
 

@@ -38,6 +38,12 @@ ENDS: Mapping[str, Mapping[str, str]] = {
     "queue": {f"queued 0{hour}:00": "SUCCEEDED" for hour in (6, 7, 8)},
     "no-slots": {f"free 0{hour}:00": "SUCCEEDED" for hour in (6, 7)},
     "behind": {"busy 05:00": "SUCCEEDED", "busy 06:00": "SUCCEEDED"},
+    "brought-back": {"brought-back 06:00": "SUCCEEDED"},
+    "cancel-first": {
+        "queued 06:00": "CANCELLED operator",
+        "queued 07:00": "SUCCEEDED",
+        "queued 08:00": "SUCCEEDED",
+    },
     "pause": {"paused 06:00": "SUCCEEDED", "paused 07:00": "SUCCEEDED"},
     "holder": {"busy 05:00": "SUCCEEDED", "busy 06:00": "SUCCEEDED"},
 }
@@ -58,7 +64,7 @@ TOLD = {
     "timeout": [("opened", "endless")],
     "unknown": [("opened", "unknown")],
 }
-ATTEMPTS = {"retry": 2, "lost": 2, "slices": 1, "once": 1, "sleep": 1, "timeout": 1}
+ATTEMPTS = {"retry": 2, "brought-back": 2, "lost": 2, "slices": 1, "once": 1, "sleep": 1, "timeout": 1}
 
 
 def test_every_scenario_is_looked_at() -> None:

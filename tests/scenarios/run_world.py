@@ -269,9 +269,9 @@ def no_more(run: Run, kind: type[StopSignal] = ClaimLost) -> None:
 
 
 def ask_to_cancel(world: World, ref: RunRef) -> None:
-    """What an operator's command writes while the run is RUNNING."""
-    run = world.run(ref)
-    world.store.place(replace(run, cancel_requested=True, rev=run.rev + 1))
+    """An operator's command while the run is RUNNING."""
+    answer = world.operations().cancel(ref, by="ann", why="not today")
+    assert (answer.run.status, answer.run.cancel_requested) == (RunStatus.RUNNING, True)
 
 
 def running(world: World, at: int = 0, name: str = NAME, **values: object) -> RunRef:

@@ -31,7 +31,6 @@ from tests.scenarios.run_world import (
     RETENTION,
     SECOND,
     World,
-    ask_to_cancel,
     kill,
     no_more,
 )
@@ -133,7 +132,8 @@ def test_i18_the_sweeps_note_of_a_dispatch_costs_the_executor_that_came_first_no
 def test_i18_a_request_to_cancel_between_read_and_claim_is_heeded_at_once(world: World) -> None:
     world.declare(lambda run: pytest.fail("it must not run"))
     ref = world.plan()
-    between_read_and_claim(world, lambda: ask_to_cancel(world, ref))
+    asked = replace(world.run(ref), cancel_requested=True, rev=2)
+    between_read_and_claim(world, lambda: world.store.place(asked))
     assert world.execute(ref).outcome is Outcome.NOT_STARTED
     assert world.run(ref).status is RunStatus.CANCELLED
 

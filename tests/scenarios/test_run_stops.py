@@ -9,12 +9,14 @@ but never between the effect's end and its record.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import NoReturn
 
 import pytest
 
+from cronce.core.acts import What
 from cronce.core.errors import Cancelled, ClaimLost, OutOfTime
 from cronce.core.records import RunRef
 from cronce.core.run import Reason, RunStatus
@@ -22,6 +24,7 @@ from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
 from cronce.engine.time_limit import AGAIN, TimeLimitExceeded
 from tests.scenarios.run_world import (
+    HOUR,
     LONG,
     MINUTE,
     NOON,
@@ -119,20 +122,53 @@ def test_a_cancel_request_that_comes_too_late_does_not_undo_a_success(world: Wor
     assert world.execute(world.plan()).outcome is Outcome.SUCCEEDED
 
 
-def test_a_cancel_request_survives_the_workers_own_writes_and_ends_the_run_before_its_next_attempt(
-    world: World,
-) -> None:
-    def job(run: Run) -> None:
-        ask_to_cancel(world, RunRef.parse(run.id))
-        raise ValueError
+def fails(world: World, run: Run) -> None:
+    raise ValueError
 
-    world.declare(job)
+
+def sleeps(world: World, run: Run) -> None:
+    run.sleep("a while", HOUR)
+
+
+def is_nearly_over(world: World, run: Run) -> None:
+    run.step("done", int)
+    world.work(LONG - 10 * SECOND)
+    run.step("in the next slice", pytest.fail)
+
+
+def has_no_progress(world: World, run: Run) -> None:
+    world.work(LONG - 10 * SECOND)
+    run.step("in the next slice", pytest.fail)
+
+
+@pytest.mark.parametrize("goes_on", [fails, sleeps, is_nearly_over, has_no_progress])
+@pytest.mark.parametrize("heard", [False, True], ids=["unheard", "heard with the last renewal"])
+def test_a_cancel_request_wins_over_whatever_would_let_the_run_go_on(
+    world: World, goes_on: Callable[[World, Run], None], heard: bool
+) -> None:
+    """It is asked after the worker's last look at its record, or seen there after another signal."""
+
+    def job(run: Run) -> None:
+        try:
+            goes_on(world, run)
+        finally:
+            ask_to_cancel(world, RunRef.parse(run.id))
+            if heard:
+                world.renewal.renew()
+
+    world.declare(job, timeout=3 * HOUR)
     ref = world.plan()
-    assert world.execute(ref).outcome is Outcome.RETRYING
-    world.minutes(2)
+    follower = world.plan_queued(NOON + SECOND)
+
+    assert world.execute(ref).outcome is Outcome.CANCELLED
+
     run = world.run(ref)
-    assert (run.status, run.attempt) == (RunStatus.CANCELLED, 1)
-    assert world.slots().held == frozenset()
+    assert (run.status, run.reason, run.attempt) == (RunStatus.CANCELLED, Reason.OPERATOR, 1)
+    assert (run.owner, run.last_owner, run.cancel_requested) == (None, "worker-1", False)
+    assert run.act is not None
+    assert (run.act.what, run.act.by) == (What.CANCEL, "ann")
+    assert world.run(follower).status is RunStatus.PENDING, "the slot went on with the same write"
+    assert len(world.telemetry.named("attempt.failed")) == int(goes_on is fails)
 
 
 def test_p45_the_timeout_stops_the_job_at_its_next_call_and_fails_the_run(world: World) -> None:

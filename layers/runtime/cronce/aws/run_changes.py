@@ -28,6 +28,11 @@ from cronce.core.run import RunStatus
 LIVE = "#status = :running AND #owner = :me AND #fencing_token = :mine"
 """The run is RUNNING under this worker's claim: the condition of every write that a worker makes."""
 
+#   A's job asks to sleep ... an operator asks A to stop ... A writes WAITING(sleep)
+#   nobody would look at the request before the sleep is over
+UNASKED = "attribute_not_exists(#cancel_requested)"
+"""No operator has asked the worker to stop."""
+
 #   the sweep reads the run (rev 4) ... its worker finishes it (rev 5)
 #   the sweep writes "lost": rev is not 4 any more
 SEEN = "#rev = :seen"
@@ -89,8 +94,7 @@ def outcome_of(change: RunChange, answers: Sequence[tuple[Part, Answer]]) -> App
     failed = {part: answer for part, answer in answers if answer.verdict is Verdict.FAILED}
     if Part.RUN in failed:
         step = failed.get(Part.STEP)
-        mine = _wrote(change, failed[Part.RUN].item, step.item if step else None)
-        return Applied.DONE if mine else Applied.RUN_MOVED
+        return _refused(change, failed[Part.RUN].item, step.item if step else None)
     if Part.JOB in failed:
         return Applied.JOB_MOVED
     if Part.WOKEN in failed:
@@ -108,7 +112,8 @@ def _run_write(change: RunChange, table: str) -> Write:
         return _seen_write(table, change.before, change.after)
     key, changes = run_key(change.before.ref), _changes(change.before, change.after)
     changes = replace(changes, remove=tuple(sorted({*changes.remove, *change.removed})))
-    return update(table, key, changes, LIVE, live_values(change.before))
+    condition = f"{LIVE} AND {UNASKED}" if change.yields_to_stop else LIVE
+    return update(table, key, changes, condition, live_values(change.before))
 
 
 def _seen_write(table: str, before: RunRecord, after: RunRecord) -> Write:
@@ -131,18 +136,20 @@ def _marker_writes(table: str, before: RunRecord | None, after: RunRecord) -> li
     return []
 
 
-def _wrote(change: RunChange, item: Mapping[str, Any] | None, step: Mapping[str, Any] | None) -> bool:
-    """Whether the record on which the guard failed is this very change, written before with the reply lost.
+def _refused(change: RunChange, item: Mapping[str, Any] | None, step: Mapping[str, Any] | None) -> Applied:
+    """What it means that the guard on the run failed, with the items as they stand.
 
-    It is compared as it is stored too: `forget_at` is kept in whole seconds. A record that cannot be read is
-    nobody's own write.
+    DONE: the record is this very change, written before with the reply lost. It is compared as it is stored
+    too: `forget_at` is kept in whole seconds. A record that cannot be read is nobody's own write.
     """
     try:
         stored = read_run(item) if item else None
         resolved = read_step(step) if step else None
     except UnreadableItemError:
-        return False
+        return Applied.RUN_MOVED
     if change.wrote(stored, resolved):
-        return True
+        return Applied.DONE
     same_step = change.step is None or resolved == change.step.after
-    return same_step and item == run_item(change.after, change.before.rev + 1 if change.before else 1)
+    if same_step and item == run_item(change.after, change.before.rev + 1 if change.before else 1):
+        return Applied.DONE
+    return Applied.STOP_REQUESTED if change.met_stop(stored) else Applied.RUN_MOVED

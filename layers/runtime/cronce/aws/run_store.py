@@ -100,7 +100,8 @@ class DynamoRunStore:
     def apply(self, change: RunChange) -> Applied:
         """Write the change, in one transaction or, if only the run is in it, one plain write.
 
-        Conditions: on the run ABSENT, SEEN or LIVE, by the guard; on the job its slots as read; SEEN on the
+        Conditions: on the run ABSENT, SEEN or LIVE, by the guard, and UNASKED if it lets the worker's run go
+        on; on the job its slots as read; SEEN on the
         woken run. Writes what differs between `before` and `after` and adds one to rev; slots; markers; the
         kept attempt. A reply that was lost: `RunChange.wrote` knows the own write on the run itself.
         """

@@ -88,6 +88,8 @@ class Applied(StrEnum):
     """Written (now, or before with the reply lost)."""
     RUN_MOVED = "run_moved"
     """The guard on the run failed: somebody else was first, or the claim is lost."""
+    STOP_REQUESTED = "stop_requested"
+    """The worker's claim stands, but an operator asked it to stop: the run must not go on."""
     JOB_MOVED = "job_moved"
     """The job's slots are no longer as read (or its item is gone): read again and try again."""
     WOKEN_MOVED = "woken_moved"

@@ -3,7 +3,8 @@
 Every write to a run's record is conditional, in one of two ways:
 
 * `LIVE`, a worker's own writes: `status = RUNNING AND owner = :me AND fencing_token = :mine`. A worker that
-  lost its claim (expired and taken, timed out, cancelled) is refused by the store, whatever it believes.
+  lost its claim (expired and taken, timed out, cancelled) is refused by the store, whatever it believes. So
+  is one that lets its run wait or hands it on, and has not seen that an operator asked it to stop.
 * `SEEN`, everybody else's: `rev = :seen`. Each write adds one to `rev`, so what was judged is what is
   changed.
 
@@ -87,6 +88,27 @@ class RunChange:
         check_transition(self.before, self.after)
         if self.woken is not None:
             check_transition(*self.woken)
+
+    @property
+    def yields_to_stop(self) -> bool:
+        """Whether a request to stop that the worker has not seen refuses the write: the run would go on."""
+        goes_on = self.after.status in {RunStatus.WAITING, RunStatus.PENDING}
+        return self.guard is Guard.LIVE and self.before is not None and goes_on
+
+    def met_stop(self, stored: RunRecord | None) -> bool:
+        """Whether that is why it was refused.
+
+        Args:
+            stored: the run as it is stored.
+        """
+        return (
+            self.yields_to_stop
+            and self.before is not None
+            and stored is not None
+            and stored.cancel_requested
+            and stored.status is RunStatus.RUNNING
+            and (stored.owner, stored.fencing_token) == (self.before.owner, self.before.fencing_token)
+        )
 
     @property
     def removed(self) -> frozenset[str]:

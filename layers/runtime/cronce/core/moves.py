@@ -8,7 +8,7 @@ What is written down here once, so that no caller juggles fields:
 * `slice` is 0 while no attempt is under way. A claim that finds 0 begins a new attempt; any other goes on
   with the same.
 * Every end sets `ended_at` and `forget_at`, and is in the index only if it must be told.
-* A run whose operator asked for its end is cancelled at the next move that would give it another attempt.
+* A run whose operator asked for its end is cancelled at the next move that would let it go on.
 """
 
 from __future__ import annotations

@@ -14,28 +14,25 @@ acts any more.
     B finds it started: FAILED(step_uncertain)
     02:05 redo: refused      02:16 redo: the step is free; A is gone
 
-A run that has ended is brought back by the same write. It has one more attempt, however many it has had, and
-its whole `timeout` again.
+A run that has ended is brought back by the same write; see `core.operator_moves`.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from cronce.core.acts import Act
 from cronce.core.changes import Guard, RunChange, StepChange
 from cronce.core.errors import OperationRefusedError, StepError
-from cronce.core.moves import EXPIRY, to_dispatch
+from cronce.core.operator_moves import brought_back
 from cronce.core.records import RunRecord, StepRecord, StepStatus
 from cronce.core.run import RunStatus
 from cronce.core.steps import to_json
 
 REDO_AFTER = timedelta(minutes=1)
 """After the end of the invocation: clocks of two hosts differ by seconds, and a packet may be under way."""
-FORGOTTEN_SOON = timedelta(days=1)
-"""A record that the store may delete so soon is not brought back: it could vanish under its worker."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,31 +98,3 @@ def _value(run: RunRecord, step: str, text: str) -> str:
         raise OperationRefusedError(
             f"run {run.ref.id}: the value of step {step!r} is no JSON that can be kept: {error}"
         ) from error
-
-
-def brought_back(run: RunRecord, now: datetime) -> RunRecord:
-    """FAILED, SKIPPED or CANCELLED -> PENDING, because a person says so. It is not expected by any time.
-
-    Raises:
-        OperationRefusedError: it has succeeded, is too old, or is about to be forgotten.
-    """
-    if run.status is RunStatus.SUCCEEDED:
-        raise OperationRefusedError(f"run {run.ref.id} has SUCCEEDED: there is nothing to go on with")
-    if run.forget_at is not None and run.forget_at <= now + FORGOTTEN_SOON:
-        raise OperationRefusedError(
-            f"run {run.ref.id}: its record is about to expire: it cannot be brought back"
-        )
-    if run.created_at + EXPIRY <= now:
-        raise OperationRefusedError(
-            f"run {run.ref.id} was made {EXPIRY.days} days ago or earlier: a run ends then, whatever it does"
-        )
-    return replace(
-        to_dispatch(run, now),
-        slice=0,
-        touched=True,
-        executed=timedelta(0),
-        ended_at=None,
-        forget_at=None,
-        notice=None,
-        expect_by=None,
-    )

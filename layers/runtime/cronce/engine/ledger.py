@@ -1,8 +1,8 @@
 """Writes moves of runs: with their job's slots, with the run that is woken, and again after a conflict.
 
 What a caller gets back is about the *run* alone: DONE, RUN_MOVED (somebody else was first, or the claim is
-lost), or CONFLICT (the store was too busy; nothing was written). Slots that moved meanwhile are read again
-here.
+lost), STOP_REQUESTED (the worker must not let it go on), or CONFLICT (the store was too busy; nothing was
+written). Slots that moved meanwhile are read again here.
 
 An end never fails for the sake of its side effects. It is tried `WAKE_TRIES` times with the wake-up of the
 first queued run, then with its own slot alone, then on its own: a queued run has its own time in the

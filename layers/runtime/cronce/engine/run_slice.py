@@ -8,13 +8,14 @@ signal interrupts. One that swallows it is interrupted again, and whatever it re
 
 Once a stop signal was given to the job, the signal decides what comes of the run, not how the function
 ended: a job that swallowed it has not done its work. A signal that came too late for the job to see
-changes nothing.
+changes nothing, except that a run that an operator has asked to stop does not go on: it neither sleeps nor
+waits for another attempt or slice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from cronce.core import attempts, moves, sleep
@@ -90,20 +91,29 @@ class RunSlice:
         if self.claim.signalled is Stop.CLAIM_LOST:
             return None
         with self.claim.writing() as record:
-            text = "" if raised is None else error_text(raised, record.input)
-            after = self._after(record, raised)
-            if after.reason is Reason.STEP_UNCERTAIN:
-                text = self.claim.why
-            kept = attempts.long_error(after, text)
-            change = RunChange(before=record, after=after, guard=Guard.LIVE, attempt=kept)
+            change = self._change(record, raised)
             applied = self.ledger.move(change, RunPolicy.of(self.job))
+            if applied is Applied.STOP_REQUESTED:
+                asked = replace(record, cancel_requested=True)
+                after = moves.cancelled(asked, self.ledger.clock.now(), self.ledger.retention)
+                change = RunChange(before=asked, after=after, guard=Guard.LIVE)
+                applied = self.ledger.move(change, RunPolicy.of(self.job))
         if applied is Applied.DONE:
-            return after
+            return change.after
         if applied is Applied.RUN_MOVED:
             return None
         raise StoreError(
             f"run {record.ref.id}: its end could not be written: others were in the way all the time"
         )
+
+    def _change(self, record: RunRecord, raised: BaseException | None) -> RunChange:
+        """The write of what came of the run, with an error that is too long for its record."""
+        text = "" if raised is None else error_text(raised, record.input)
+        after = self._after(record, raised)
+        if after.reason is Reason.STEP_UNCERTAIN:
+            text = self.claim.why
+        kept = attempts.long_error(after, text)
+        return RunChange(before=record, after=after, guard=Guard.LIVE, attempt=kept)
 
     def _interrupted(self, called: Called) -> None:
         """The function was ended wherever it was.

@@ -76,7 +76,7 @@ class MemoryRunStore:
                 return Applied.CONFLICT
             stored = self._table.matching(run_key(change.after.ref), RunRecord)
             if not self._guard_holds(change, stored):
-                return Applied.DONE if change.wrote(stored, self._step_of(change)) else Applied.RUN_MOVED
+                return self._refused(change, stored)
             if not self._slots_are_as_read(change):
                 return Applied.JOB_MOVED
             if change.woken and not self._is_seen(change.woken[0]):
@@ -134,11 +134,17 @@ class MemoryRunStore:
             self._table.store((entry.pk, entry.sk), set_aside(row, due_at))
             return True
 
+    def _refused(self, change: RunChange, stored: RunRecord | None) -> Applied:
+        """What it means that the guard on the run failed."""
+        if change.wrote(stored, self._step_of(change)):
+            return Applied.DONE
+        return Applied.STOP_REQUESTED if change.met_stop(stored) else Applied.RUN_MOVED
+
     def _guard_holds(self, change: RunChange, stored: RunRecord | None) -> bool:
         if change.guard is Guard.BORN or change.before is None:
             return not self._table.exists(run_key(change.after.ref))
         if change.guard is Guard.LIVE:
-            return is_live(stored, change.before)
+            return is_live(stored, change.before) and not change.met_stop(stored)
         return self._is_seen(change.before)
 
     def _is_seen(self, judged: RunRecord) -> bool:

@@ -8,16 +8,18 @@ is, not about what was on somebody's screen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from cronce.core.acts import Act, What, signed
 from cronce.core.errors import JobNotFoundError, OperationRefusedError, StoreError
+from cronce.core.instants import to_text
 from cronce.core.job import Job
 from cronce.core.jobstate import JobState
 from cronce.core.lease import agreed_now
 from cronce.core.ports import AlertStore, StepStore, StoreClock
 from cronce.core.records import RunRecord, RunRef
+from cronce.core.slots import UNKNOWN, RunPolicy
 from cronce.engine.ledger import Ledger
 
 
@@ -94,6 +96,32 @@ class Desk:
         if state is None:
             raise JobNotFoundError(f"there is no job {name!r}: the first tick after its deployment makes it")
         return state
+
+    def deployed(self, name: str) -> JobState:
+        """A job whose code is deployed, as far as the last tick knows, strong.
+
+        Raises:
+            JobNotFoundError: there is none.
+            OperationRefusedError: it was removed.
+        """
+        state = self.job(name)
+        if state.removed_at is not None:
+            raise OperationRefusedError(
+                f"job {name} was removed from the deployment at {to_text(state.removed_at)}: deploy it first"
+            )
+        return state
+
+    def policy(self, name: str) -> RunPolicy:
+        """The policy of a job; without its code a freed slot is handed on, and no other one is.
+
+        Args:
+            name: its name.
+        """
+        job = self.job_of(name)
+        state = self.ledger.job_state(name) if job is None else None
+        if state is None:
+            return RunPolicy.of(job)
+        return replace(UNKNOWN, concurrency=max(len(state.slots.held), 1))
 
     def now(self) -> datetime:
         """The instant to decide by. To be asked after a read: the store's clock is read off its answer.

@@ -4,15 +4,71 @@ from __future__ import annotations
 
 from cronce.core.acts import What
 from cronce.core.answers import Applied
+from cronce.core.changes import Guard, RunChange
+from cronce.core.operator_moves import retried, stopped
 from cronce.core.records import RunRecord, RunRef, StepRecord
 from cronce.core.resolution import Verdict, resolved
-from cronce.engine.operations.desk import Desk
+from cronce.engine.operations.desk import Desk, RunAnswer
 
 
 class RunCommands(Desk):
     """Commands about runs."""
 
     __slots__ = ()
+
+    def retry(self, ref: RunRef, *, by: str, why: str) -> RunRecord:
+        """Bring a run back that ended without success: it goes on at the step that failed.
+
+        Args:
+            ref: the run.
+            by: who asks for it.
+            why: may be empty.
+
+        Returns:
+            The run after it: PENDING.
+
+        Raises:
+            JobNotFoundError: its job has no item.
+            OperationRefusedError: see `core.operator_moves.retried`; or its job is not deployed any more, or
+                this host's clock is wrong.
+            StoreError: the store did not answer, or others were in the way all the time.
+        """
+        for _ in self.ledger.tries():
+            self.deployed(ref.job)
+            run = self.run(ref)
+            act = self.sign(What.RETRY, by, why)
+            job = self.job_of(ref.job)
+            after = retried(run, act, job.timeout if job else run.timeout)
+            if self.ledger.apply(RunChange(before=run, after=after, guard=Guard.SEEN)) is Applied.DONE:
+                self.tell(act, run=ref.id)
+                return after
+        raise self.in_the_way(f"retry run {ref.id}")
+
+    def cancel(self, ref: RunRef, *, by: str, why: str) -> RunAnswer:
+        """End a run. One that is RUNNING is asked to stop; see `core.operator_moves`.
+
+        Its slot, or its place in the queue, is free at once, and the next one's turn comes with it.
+
+        Args:
+            ref: the run.
+            by: who ends it.
+            why: may be empty.
+
+        Raises:
+            OperationRefusedError: it has ended otherwise, or this host's clock is wrong.
+            StoreError: the store did not answer, or others were in the way all the time.
+        """
+        for _ in self.ledger.tries():
+            run = self.run(ref)
+            act = self.sign(What.CANCEL, by, why)
+            after = stopped(run, act, self.ledger.retention)
+            if after is None:
+                return RunAnswer(run=run, changed=False)
+            change = RunChange(before=run, after=after, guard=Guard.SEEN)
+            if self.ledger.move(change, self.policy(ref.job)) is Applied.DONE:
+                self.tell(act, run=ref.id, status=after.status)
+                return RunAnswer(run=after, changed=True)
+        raise self.in_the_way(f"cancel run {ref.id}")
 
     def resolve(self, ref: RunRef, step: str, done: str | None, *, by: str, why: str) -> RunRecord:
         """Say what came of an at-most-once step that was started and not finished; see `core.resolution`.
