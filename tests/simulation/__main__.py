@@ -16,6 +16,8 @@ from tests.simulation.world import World
 
 FRESH = 1 << 40
 """Fresh seeds begin at a random number below this."""
+TELL_EVERY = 60
+"""Seconds between two lines of progress."""
 SHOWN = 3
 """Failing histories that are shrunk and shown; of the others the seed is named."""
 
@@ -28,22 +30,34 @@ def main() -> int:
         return int(played(asked.seed).violation is not None)
     first = asked.first if asked.first is not None else SystemRandom().randrange(FRESH)
     print(
-        f"seeds from {first} on" + (f", {asked.seeds} of them" if asked.seeds else f", for {asked.seconds} s")
+        f"seeds from {first} on"
+        + (f", {asked.seeds} of them" if asked.seeds else f", for {asked.seconds} s"),
+        flush=True,
     )
-    began = perf_counter()
-    totals, last = Totals(), first
-    for outcome in _outcomes(first, asked):
-        totals.add(outcome)
-        last = max(last, outcome.seed)
+    totals = Totals()
+    try:
+        _add_up(totals, _outcomes(first, asked))
+    finally:  # also what comes before an interruption counts
+        print(totals.text(), flush=True)
+    if totals.seeds:
+        again = f"FIRST={first} SEEDS={totals.last - first + 1}"
+        print(f"again: make simulate {again}; one of them: make simulate SEED=<seed>", flush=True)
+    for outcome in totals.failed[:SHOWN]:
+        print("\n" + failure(drawn(outcome.seed)), flush=True)
+    return int(bool(totals.failed))
+
+
+def _add_up(totals: Totals, outcomes: Iterator[Outcome]) -> None:
+    """Sum, and say how it goes: a failing seed at once, the sums now and then."""
+    began = told = perf_counter()
+    for outcome in outcomes:
+        now = perf_counter()
+        totals.add(outcome, now - began)
         if outcome.violation is not None:
             print(f"seed {outcome.seed}: {outcome.violation}", flush=True)
-    print(totals.text(perf_counter() - began))
-    if totals.seeds:
-        again = f"FIRST={first} SEEDS={last - first + 1}"
-        print(f"again: make simulate {again}; one of them: make simulate SEED=<seed>")
-    for outcome in totals.failed[:SHOWN]:
-        print("\n" + failure(drawn(outcome.seed)))
-    return int(bool(totals.failed))
+        if now - told >= TELL_EVERY:
+            told = now
+            print(totals.progress(), flush=True)
 
 
 def played(seed: int) -> Outcome:

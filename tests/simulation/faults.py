@@ -109,11 +109,13 @@ class Faults:
     def call(self, process: Process, name: str, proceed: Callable[[], Any]) -> Any:
         """Make a call, with what happens to it."""
         world = self._world
-        site = f"{process.name}.{process.calls}"
-        draw = self._chance.bits(site)
         weather = world.weather
         if process.cut_until > world.hub.now:
             self._no_answer(process, name, "cut off")
+        if not weather.turns and not weather.fault:
+            return world.execute(process, name, proceed)
+        site = f"{process.name}.{process.calls}"
+        draw = self._chance.bits(site)
         if (draw & 0xFFFF) / 65536.0 < weather.turns:
             process.wait(timedelta(milliseconds=1 + (draw >> 16 & 0x3F)))
         fault = None

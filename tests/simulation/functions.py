@@ -51,6 +51,7 @@ class Functions:
     def __init__(self, world: World) -> None:
         self.world = world
         self._jobs: dict[tuple[str, int], Job] = {}
+        self._catalogs: dict[tuple[int, bool], Catalog] = {}
         self._calls = 0
 
     # --- seams --------------------------------------------------------------------------------------------
@@ -226,6 +227,13 @@ class Functions:
         """The jobs of the code that a process has."""
         world = self.world
         other = world.is_on(Happening.ALTERNATE) and world.chance.happens(f"{process.name}/old code", 0.5)
+        known = self._catalogs.get((world.incidents.changes, other))
+        if known is None:
+            known = self._catalogs[world.incidents.changes, other] = self._deployed(other)
+        return known
+
+    def _deployed(self, other: bool) -> Catalog:
+        world = self.world
         jobs: dict[str, Declared] = {}
         problems: dict[str, str] = {}
         for plan in world.scenario.jobs:

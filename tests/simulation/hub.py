@@ -34,6 +34,7 @@ class Hub:
         self._heap: list[tuple[datetime, int, Action]] = []
         self._number = 0
         self._home = getcurrent()
+        self._until = start
 
     def at(self, instant: datetime, action: Action) -> None:
         """Do something then, or at once if that has passed."""
@@ -42,12 +43,26 @@ class Hub:
 
     def run_until(self, end: datetime) -> None:
         """Let everything happen up to an instant, which is the present then."""
+        self._until = end
         while self._heap and self._heap[0][0] <= end and not self.stopped:
             self.now, _, action = heappop(self._heap)
             self.events += 1
             action()
         if not self.stopped:
             self.now = max(self.now, end)
+
+    def pass_until(self, instant: datetime) -> bool:
+        """Let time pass up to an instant if nothing happens before or at it; else do nothing.
+
+        It is what `at` and `yield_turn` come to in that case, without giving the turn to the hub and back.
+        """
+        instant = max(instant, self.now)
+        if self.stopped or instant > self._until or (self._heap and self._heap[0][0] <= instant):
+            return False
+        self.now = instant
+        self.events += 1
+        self._number += 1
+        return True
 
     @property
     def next_at(self) -> datetime | None:

@@ -29,6 +29,7 @@ class Incidents:
         on: what is happening now, to which job.
         deleted: jobs whose item somebody deleted.
         restored: jobs whose item somebody set back.
+        changes: how often something began or ended.
     """
 
     def __init__(self, world: World) -> None:
@@ -36,6 +37,7 @@ class Incidents:
         self.on: Counter[tuple[Happening, str]] = Counter()
         self.deleted: set[str] = set()
         self.restored: set[str] = set()
+        self.changes = 0
 
     def plan(self) -> None:
         """Put them on the hub."""
@@ -56,11 +58,13 @@ class Incidents:
                 self._set_back(incident.job)
             case _:
                 self.on[incident.what, incident.job] += 1
+                self.changes += 1
                 self._apply(incident, begins=True)
                 self._world.hub.at(incident.end, partial(self._finish, incident))
 
     def _finish(self, incident: Incident) -> None:
         self.on[incident.what, incident.job] -= 1
+        self.changes += 1
         self._world.timeline.note("WORLD", f"over: {incident.what} {incident.job}")
         self._apply(incident, begins=False)
 

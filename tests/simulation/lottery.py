@@ -35,6 +35,9 @@ STARTS = tuple(
 """Mondays and the days before clocks change: New York, Berlin, Lord Howe, New York again."""
 CALM = timedelta(minutes=75)
 """How long nothing goes wrong at the end: longer than anything may stay unfinished, see `bounds`."""
+DAYS = (*[0.1] * 9, 0.25, 0.5, *[1.0] * 3, 2, 2, 3, *[7.0] * 10, 14, 30, 60)
+"""How long histories are, one as likely as the other. Nearly all mistakes show in a few dense hours; what
+takes weeks to happen is looked for in one of ten."""
 DENSE = (("* * * * *", 1440.0), ("*/5 * * * *", 288.0), ("*/15 6-20 * * *", 60.0), ("*/20 * * * *", 72.0))
 SPARSE = (
     ("0 * * * *", 24.0),
@@ -101,8 +104,8 @@ class Shape:
         no_mapping: probability that the stream's mapping is off from beginning to end: the sweep is enough.
     """
 
-    days: tuple[float, ...] = (0.25, 0.25, 0.5, 1, 2, 3, 7, 14, 30, 60, 60, 60)
-    fair: tuple[float, ...] = (0.0, 0.001, 0.005)
+    days: tuple[float, ...] = DAYS
+    fair: tuple[float, ...] = (0.0, 0.001, 0.005, 0.02)
     bad: tuple[float, ...] = (0.01, 0.03, 0.08)
     dense: float = 0.5
     kinds: float = 0.7

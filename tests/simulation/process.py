@@ -192,8 +192,9 @@ class Process:
     def _wait_until(self, until: datetime) -> None:
         if self.beat is not None and self.beat.coroutine is None and self.beat.next_at <= until:
             self.beat.begin()
-        self.hub.at(until, partial(self.run, getcurrent()))
-        self.hub.yield_turn()
+        if self.frozen_until > until or not self.hub.pass_until(until):
+            self.hub.at(until, partial(self.run, getcurrent()))
+            self.hub.yield_turn()
         self._go_on()
 
     def _go_on(self) -> None:

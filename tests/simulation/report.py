@@ -55,9 +55,16 @@ class Outcome:
 
 @dataclass(kw_only=True)
 class Totals:
-    """Sums over many seeds."""
+    """Sums over many seeds, in whatever order they come.
+
+    Attributes:
+        seconds: that have passed, on the wall's clock.
+        last: the highest seed.
+    """
 
     seeds: int = 0
+    last: int = 0
+    seconds: float = 0
     days: float = 0
     job_days: float = 0
     runs: int = 0
@@ -66,9 +73,11 @@ class Totals:
     faults: Counter[str] = field(default_factory=Counter)
     failed: list[Outcome] = field(default_factory=list)
 
-    def add(self, outcome: Outcome) -> None:
-        """One more seed."""
+    def add(self, outcome: Outcome, seconds: float) -> None:
+        """One more seed, so many seconds after the first began."""
         self.seeds += 1
+        self.last = max(self.last, outcome.seed)
+        self.seconds = seconds
         self.days += outcome.days
         self.job_days += outcome.job_days
         self.runs += outcome.runs
@@ -78,15 +87,22 @@ class Totals:
         if outcome.violation is not None:
             self.failed.append(outcome)
 
-    def text(self, seconds: float) -> str:
+    def progress(self) -> str:
+        """One line, while others are to come."""
+        return (
+            f"{self.seeds:,} seeds, {len(self.failed)} violations, {self.job_days:,.0f} job-days, "
+            f"{sum(self.faults.values()):,} faults, {self.seconds:,.0f} s"
+        )
+
+    def text(self) -> str:
         """The sums, for people."""
         faults = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.faults.items()))
-        rate = self.job_days / seconds if seconds else 0.0
+        rate = self.job_days / self.seconds if self.seconds else 0.0
         return (
             f"{self.seeds:,} seeds, {self.days:,.0f} virtual days, {self.job_days:,.0f} job-days, "
             f"{self.runs:,} runs, {self.executions:,} steps and items executed, {self.notices:,} notices\n"
             f"{sum(self.faults.values()):,} faults: {faults}\n"
-            f"{seconds:.0f} s, {rate:,.0f} job-days a second, {len(self.failed)} violations"
+            f"{self.seconds:.0f} s, {rate:,.0f} job-days a second, {len(self.failed)} violations"
         )
 
 

@@ -103,6 +103,8 @@ class Happening(StrEnum):
     ITEM_GONE = "job item deleted"
     ITEM_BACK = "job item restored"
 
+    __hash__ = str.__hash__  # an enum's own is slow, and every call asks what is happening
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Incident:

@@ -22,7 +22,7 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.shrink import shrunk
 from tests.simulation.world import World
 
-SEEDS = (0, 5, 7, 10, 13, 16, 19, 21)
+SEEDS = (5, 12, 30, 75, 81, 94, 96, 98)
 """Chosen for speed, and because nearly every kind of fault and incident is among them."""
 EVENTFUL = 1
 """Of the short and stormy ones."""

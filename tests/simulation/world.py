@@ -38,6 +38,8 @@ from tests.simulation.watch import Change, Watch
 LONGEST_SKIP = timedelta(hours=6)
 """At least so often a minute is played although nothing is due."""
 HEALTHY = timedelta(minutes=2)
+OUTSIDE = ("invoker.", "notifier.")
+"""Calls that do not reach the store."""
 _QUIET_KINDS = {DueKind.JOB, DueKind.ALERT}
 
 
@@ -178,8 +180,7 @@ class World:
 
     def execute(self, process: Process | None, name: str, proceed: Callable[[], Any]) -> Any:
         """A call reaches its other side, at this instant."""
-        prefix = name.partition(".")[0]
-        of_store = prefix not in {"invoker", "notifier"}
+        of_store = not name.startswith(OUTSIDE)
         if of_store and process is not None and self.is_on(Happening.STORE_DOWN):
             raise StoreError(f"{name}: the store is down")
         self.counts["calls"] += 1
@@ -213,7 +214,7 @@ class World:
 
     def is_on(self, what: Happening, job: str = "") -> bool:
         """Whether something is happening now."""
-        return self.incidents.on[what, job] > 0
+        return self.incidents.on.get((what, job), 0) > 0
 
     def item_was_deleted(self, job: str) -> bool:
         """Whether somebody deleted the job's item: its slots and queue are forgotten then."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_KEY = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_KEY = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z")
 _TEXT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
@@ -17,7 +17,7 @@ def to_key(instant: datetime) -> str:
     """
     if instant.tzinfo is None or instant.microsecond:
         raise ValueError(f"a key takes an aware instant of whole seconds, not {instant!r}")
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def from_key(text: str) -> datetime:
@@ -26,9 +26,11 @@ def from_key(text: str) -> datetime:
     Raises:
         ValueError: the text is not of that form or no date.
     """
-    if not _KEY.fullmatch(text):
+    match = _KEY.fullmatch(text)
+    if match is None:
         raise ValueError(f"not an instant of the form YYYY-MM-DDTHH:MM:SSZ: {text!r}")
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    year, month, day, hour, minute, second = map(int, match.groups())
+    return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
 
 
 def to_text(instant: datetime) -> str:

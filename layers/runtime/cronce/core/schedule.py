@@ -42,6 +42,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import TypeVar
 
 from typing_extensions import override
@@ -197,10 +198,11 @@ def _instant_of(text: str) -> datetime:
         raise DefinitionError(f"an instant of a schedule's spec is {error}") from error
 
 
+@lru_cache(maxsize=1000)
 def schedule_hash(schedule: Schedule) -> str:
     """A short fingerprint of what defines the occurrences: other hash, other schedule.
 
-    Two spellings of one schedule may have two hashes.
+    Two spellings of one schedule may have two hashes. Kept, since a tick asks for that of every job.
     """
     canonical = json.dumps(schedule.spec(), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_HASH_DIGITS]

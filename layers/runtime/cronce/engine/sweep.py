@@ -133,6 +133,8 @@ class _Pass:
     def due(self, kind: DueKind) -> Iterator[tuple[DueEntry, RunRecord]]:
         """The runs of one kind that are due indeed, as long as there is time."""
         entries = self.sweep.index.due(kind, self.now, PER_KIND)
+        if not entries:
+            return
         found = self.ledger.runs.get_many([entry.run for entry in entries if entry.run])
         for entry in entries:
             if self.sweep.claims.now() is None or self.ledger.clock.now() >= self.until:

@@ -59,7 +59,7 @@ class MemoryDueIndex:
         """Entries of a kind up to an instant, oldest first, as they were `index_lag` ago."""
         with self._table.call("index.due"):
             found = self._table.entries(kind)
-            entries = [entry for entry in found if until is None or entry.due_at <= until]
+            entries = [entry for entry in found if until is None or entry.due_at <= until] if found else []
         return sorted(entries, key=lambda entry: (entry.due_at, entry.pk, entry.sk))[:limit]
 
 

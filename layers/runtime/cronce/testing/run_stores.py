@@ -11,6 +11,7 @@ from cronce.core.acts import Act, PastAct
 from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StepResultTooLargeError, UnreadableItemError
+from cronce.core.instants import to_key
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 from cronce.core.run import Notice, RunStatus
@@ -60,8 +61,9 @@ class MemoryRunStore:
 
     def runs(self, job: str, since: datetime, until: datetime, limit: int) -> list[RunRecord]:
         """Runs of a job by occurrence, newest first, strong; unreadable ones are left out."""
+        begin = f"RUN#{to_key(since.replace(microsecond=0))}"
         with self._table.call("runs.runs"):
-            found = self._table.query(f"JOB#{job}", "RUN#", RunRecord)
+            found = self._table.query(f"JOB#{job}", "RUN#", RunRecord, begin)
         return [run for run in reversed(found) if since <= run.ref.scheduled_at <= until][:limit]
 
     def gaps(self, job: str) -> list[Gap]:

@@ -11,11 +11,13 @@ days later.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from itertools import islice, takewhile
 from typing import Any, TypeGuard
 
 from cronce.core.alerts import Alert
@@ -68,7 +70,8 @@ class MemoryTable:
         self.conflicts = 0
         self._lock = threading.RLock()
         self._rows: dict[Key, Row] = {}
-        self._partitions: dict[str, dict[Key, Row]] = {}
+        self._partitions: dict[str, list[str]] = {}
+        # Sort keys, ascending.
         self._places: dict[Key, DueEntry] = {}
         self._shown: dict[Key, DueEntry] = {}
         self._kinds: dict[DueKind, dict[Key, DueEntry]] = {kind: {} for kind in DueKind}
@@ -128,10 +131,18 @@ class MemoryTable:
         forget_at: datetime | None = getattr(item, "forget_at", None)
         return forget_at is not None and forget_at <= self.clock.now()
 
-    def query(self, pk: str, prefix: str, kind: type[T]) -> list[T]:
-        """Readable, unexpired items of a partition in order of their sort keys."""
-        partition = self._partitions.get(pk, {})
-        found = [partition[key].item for key in sorted(key for key in partition if key[1].startswith(prefix))]
+    def query(self, pk: str, prefix: str, kind: type[T], since: str = "") -> list[T]:
+        """Readable, unexpired items of a partition in order of their sort keys.
+
+        Args:
+            pk: the partition.
+            prefix: of the sort keys.
+            kind: of the items.
+            since: the sort keys of those wanted begin with nothing that is less.
+        """
+        keys = self._partitions.get(pk, [])
+        first = bisect_left(keys, max(prefix, since))
+        found = (self._rows[pk, sk].item for sk in takewhile(_begins_with(prefix), islice(keys, first, None)))
         return [item for item in found if isinstance(item, kind) and not self.has_expired(item)]
 
     def items(self) -> dict[Key, Item]:
@@ -139,8 +150,8 @@ class MemoryTable:
         return {key: self._rows[key].item for key in sorted(self._rows)}
 
     def partition(self, pk: str) -> list[Item]:
-        """Everything in a partition, in no order."""
-        return [row.item for row in self._partitions.get(pk, {}).values()]
+        """Everything in a partition, in order of the sort keys."""
+        return [self._rows[pk, sk].item for sk in self._partitions.get(pk, [])]
 
     def exists(self, key: Key) -> bool:
         """Whether a condition `attribute_not_exists` would fail."""
@@ -154,7 +165,9 @@ class MemoryTable:
     def store(self, key: Key, row: Row) -> None:
         """Store an item with a place of its own."""
         before = self._rows.get(key)
-        self._rows[key] = self._partitions.setdefault(key[0], {})[key] = row
+        self._rows[key] = row
+        if before is None:
+            insort(self._partitions.setdefault(key[0], []), key[1])
         self._move(key, row.entry)
         if (before is None or before.item != row.item) and _is_to_dispatch(row.item):
             self._stream.append(row.item.ref)
@@ -165,7 +178,8 @@ class MemoryTable:
         """Remove an item, if it is there."""
         gone = self._rows.pop(key, None)
         if gone is not None:
-            del self._partitions[key[0]][key]
+            keys = self._partitions[key[0]]
+            del keys[bisect_left(keys, key[1])]
             self._move(key, None)
             if self.watcher:
                 self.watcher(key, gone.item, None)
@@ -200,6 +214,10 @@ class MemoryTable:
         else:
             self._places[key] = entry
         self._on_its_way.append((self.clock.now(), key, entry))
+
+
+def _begins_with(prefix: str) -> Callable[[str], bool]:
+    return lambda text: text.startswith(prefix)
 
 
 def _is_to_dispatch(item: Item) -> TypeGuard[RunRecord]:
