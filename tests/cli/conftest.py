@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,17 +38,38 @@ def broken(run):
     raise PermanentError("no money left")
 """
 
+STORIES = """
+from cronce import Cron, Retry, job
 
-@pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working copy with a package of jobs, in front of the project's own."""
-    jobs = tmp_path / "functions/jobs"
+@job("stubborn", schedule=Cron("0 * * * *"), retry=Retry(attempts=3, base="30s", cap="30s"))
+def stubborn(run):
+    run.step("first", int, 1)
+    if run.attempt < 3:
+        raise RuntimeError(f"try {run.attempt}: " + "x" * 300)
+    run.each("many", range(10), str, key=str, checkpoint_every=3)
+
+@job("sleeper", schedule=Cron("0 * * * *"))
+def sleeper(run):
+    run.sleep("wait", "1h")
+
+@job("doubtful", schedule=Cron("0 * * * *"))
+def doubtful(run):
+    run.once("pay", int, "no number")
+"""
+
+
+@contextmanager
+def working_copy(folder: Path) -> Iterator[Path]:
+    """A working copy with a package of jobs, in front of the project's own until the end of the block."""
+    jobs = folder / "functions/jobs"
     jobs.mkdir(parents=True)
     (jobs / "__init__.py").touch()
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "functions"), *sys.path])
-    _forget()
-    yield tmp_path
-    _forget()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(folder / "functions"), *sys.path])
+        patch.setattr(botocore.session, "create_loader", lambda *_: LOADER)
+        _forget()
+        yield folder
+        _forget()
 
 
 def _forget() -> None:
@@ -55,10 +77,24 @@ def _forget() -> None:
         del sys.modules[module]
 
 
+@contextmanager
+def stack_with(folder: Path, jobs: str) -> Iterator[LocalStack]:
+    """A local stack that runs these jobs; two minutes to go until six in New York."""
+    with working_copy(folder):
+        (folder / "functions/jobs/shop.py").write_text(jobs)
+        with local_stack(START) as running:
+            yield running
+
+
 @pytest.fixture
-def stack(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalStack]:
-    """A local stack that runs the working copy's jobs; two minutes to go until six."""
-    monkeypatch.setattr(botocore.session, "create_loader", lambda *_: LOADER)
-    (copy / "functions/jobs/shop.py").write_text(JOBS)
-    with local_stack(START) as running:
+def copy(tmp_path: Path) -> Iterator[Path]:
+    """A working copy without jobs."""
+    with working_copy(tmp_path) as folder:
+        yield folder
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[LocalStack]:
+    """A local stack with some ordinary jobs."""
+    with stack_with(tmp_path, JOBS) as running:
         yield running

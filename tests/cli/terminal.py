@@ -11,7 +11,10 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from cronce.engine.operations import Operations
 from cronce_tools.cli.app import app
+from cronce_tools.cli.stack_choice import Target
+from cronce_tools.cli.stacks import reach
 
 NOBODY = {
     "AWS_ACCESS_KEY_ID": None,
@@ -71,3 +74,15 @@ def cronce(
     )
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return Said(code=result.exit_code, out=result.stdout, err=result.stderr)
+
+
+def did_run(*question: str) -> tuple[int, list[str]]:
+    """The exit code and the lines of an answer; there was nothing to complain about."""
+    said = cronce("did-run", *question)
+    assert said.err == ""
+    return said.code, said.lines
+
+
+def operations() -> Operations:
+    """What operators do, without the command."""
+    return reach(Target(stack="cronce-local"), lambda _: None).operator.operations

@@ -99,7 +99,7 @@ def test_who_paused_a_job_and_why_is_said(stack: LocalStack) -> None:
     }
 
 
-def test_a_job_whose_module_does_not_import_any_more_is_held(stack: LocalStack, copy: Any) -> None:
+def test_a_job_whose_module_does_not_import_any_more_is_held(stack: LocalStack) -> None:
     stack.play(minutes=1)
     edit("menu", {"held": {"S": "unavailable"}})
     assert cronce("list").lines[3].endswith("held: unavailable")

@@ -10,11 +10,15 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cronce.core.instants import to_text
+from cronce.core.zones import load_zone
 from cronce_tools.cli.output import Json
 
 if TYPE_CHECKING:
+    from cronce.core.accounting import Account
+    from cronce.core.acts import Act
     from cronce.core.jobstate import Gap, JobState
-    from cronce.core.records import RunRecord
+    from cronce.core.records import AttemptRecord, RunRecord
+    from cronce.core.run_story import StepStory
     from cronce.engine.inquiry import Standing
     from cronce_tools.cli.stacks import Reached
 
@@ -60,6 +64,52 @@ def run(record: RunRecord) -> Json:
         "fencing_token": record.fencing_token,
         "cancel_requested": record.cancel_requested,
         "error": record.error,
+        "act": act(record.act) if record.act else None,
+    }
+
+
+def attempt(record: AttemptRecord) -> Json:
+    """An earlier attempt."""
+    return {
+        "attempt": record.number,
+        "fencing_token": record.fencing_token,
+        "started_at": instant(record.started_at),
+        "ended_at": instant(record.ended_at),
+        "outcome": record.outcome,
+        "error": record.error,
+        "request_id": record.request_id,
+        "log_stream": record.log_stream,
+    }
+
+
+def step(story: StepStory) -> Json:
+    """A step of a run."""
+    return {
+        "step": story.name,
+        "status": story.status.value,
+        "recorded_at": instant(story.at),
+        "took_at_most_seconds": seconds(story.at_most),
+        "items_done": story.items,
+        "until": instant(story.until),
+        "by": story.by,
+        "why": story.why,
+    }
+
+
+def act(done: Act) -> Json:
+    """What an operator did."""
+    return {"what": done.what.value, "at": instant(done.at), "by": done.by, "why": done.why}
+
+
+def account(found: Account, zone: str) -> Json:
+    """What became of an occurrence."""
+    return {
+        "at": instant(found.at),
+        "at_local": found.at.astimezone(load_zone(zone)).isoformat(),
+        "outcome": found.outcome.value,
+        "count": found.count,
+        "run": run(found.run) if found.run else None,
+        "gap": gap(found.gap) if found.gap else None,
     }
 
 

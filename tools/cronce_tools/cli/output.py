@@ -55,6 +55,12 @@ class Output:
             table.add_row(*(Text(cell.text, cell.style) for cell in cells))
         _console().print(table)
 
+    def pairs(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Names and what they stand for, a line each."""
+        width = max((len(name) for name, _ in facts), default=0)
+        for name, text in facts:
+            print(f"{name.ljust(width)}  {text}")
+
     def line(self, text: str = "", style: str = "") -> None:
         """One line of an answer."""
         if style and sys.stdout.isatty():

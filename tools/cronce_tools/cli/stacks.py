@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,9 @@ from botocore.session import Session
 
 from cronce.aws.settings import RETENTION_DAYS, StoreSettings
 from cronce.bootstrap.operator import Access, Operator, operator
+from cronce.core.job import Job
 from cronce_tools.cli.exits import UnreachableError
+from cronce_tools.cli.murmur import Murmur
 from cronce_tools.cli.stack_choice import Target
 
 NEEDED = ("RunsTableName", "StepsTableName")
@@ -48,6 +50,11 @@ class Reached:
     operator: Operator
 
     @property
+    def retention(self) -> timedelta:
+        """How long records are kept."""
+        return retention_of(self.parameters)
+
+    @property
     def place(self) -> str:
         """The stack and where it is, for people."""
         return f"{self.name} ({'local AWS' if self.is_local else self.region})"
@@ -57,8 +64,17 @@ class Reached:
         return self.session.create_client(service, endpoint_url=self.endpoint_url, config=PATIENCE)
 
 
-def reach(target: Target) -> Reached:
+def retention_of(parameters: Mapping[str, str]) -> timedelta:
+    """How long records are kept, by the template's parameters."""
+    return timedelta(days=int(parameters.get("RetentionDays") or RETENTION_DAYS))
+
+
+def reach(target: Target, job_of: Callable[[str], Job | None]) -> Reached:
     """Find a stack.
+
+    Args:
+        target: which one.
+        job_of: the code of a job, as far as it is there.
 
     Raises:
         UnreachableError: there is no such stack, or it is not one of cronce.
@@ -87,7 +103,7 @@ def reach(target: Target) -> Reached:
     store = StoreSettings(
         runs_table=outputs["RunsTableName"],
         steps_table=outputs["StepsTableName"],
-        retention=timedelta(days=int(parameters.get("RetentionDays") or RETENTION_DAYS)),
+        retention=retention_of(parameters),
     )
     return Reached(
         name=target.stack,
@@ -97,7 +113,9 @@ def reach(target: Target) -> Reached:
         parameters=parameters,
         session=session,
         endpoint_url=url,
-        operator=operator(Access(session=session, endpoint_url=url, store=store)),
+        operator=operator(
+            Access(session=session, endpoint_url=url, store=store, telemetry=Murmur(), job_of=job_of)
+        ),
     )
 
 

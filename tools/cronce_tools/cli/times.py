@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from typing import TypeVar
 
 from cronce.core.durations import duration
 from cronce.core.errors import DefinitionError
@@ -11,9 +12,12 @@ from cronce.core.zones import load_zone
 from cronce_tools.cli.exits import UsageError
 
 DAY = timedelta(days=1)
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+"""Far from the edges of the calendar, so that no computation runs over them."""
 _AGO = re.compile(r"(?=\d)(?:\d+d)?(?:\d+h)?(?:\d+m)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _MONTH = re.compile(r"\d{4}-\d\d")
+D = TypeVar("D", bound=date)
 _FORMS = "2026-03-08 (a day), 2026-03-08T02:30 (local time), 2026-03-08T07:00Z (an instant)"
 
 
@@ -23,6 +27,17 @@ def shown(at: datetime | None, zone: str = "UTC") -> str:
         return "-"
     local = at.astimezone(load_zone(zone))
     return local.strftime("%a %Y-%m-%d %H:%M:%S %Z" if local.second else "%a %Y-%m-%d %H:%M %Z")
+
+
+def local_text(text: str) -> str:
+    """A stored wall time with its offset, as a person reads it: `Fri 2026-10-30 06:00 -04:00`."""
+    try:
+        local = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    form = "%a %Y-%m-%d %H:%M:%S" if local.second else "%a %Y-%m-%d %H:%M"
+    offset = text[19:] if local.tzinfo else ""
+    return f"{local.strftime(form)} {'UTC' if offset in {'+00:00', 'Z'} else offset}".rstrip()
 
 
 def shown_for(length: timedelta) -> str:
@@ -58,7 +73,7 @@ def day_of(text: str, today: date) -> date | None:
     if not _DATE.fullmatch(text):
         return None
     try:
-        return date.fromisoformat(text)
+        return _kept(date.fromisoformat(text))
     except ValueError as error:
         raise UsageError(f"there is no day {text}: {error}") from None
 
@@ -71,7 +86,7 @@ def month_of(text: str) -> date:
     """
     try:
         if _MONTH.fullmatch(text):
-            return date.fromisoformat(f"{text}-01")
+            return _kept(date.fromisoformat(f"{text}-01"))
     except ValueError:
         pass
     raise UsageError(f"{text!r} is no month: write 2026-03")
@@ -85,10 +100,21 @@ def wall_or_instant(text: str) -> datetime:
     """
     try:
         if "T" in text or " " in text.strip():
-            return datetime.fromisoformat(text.strip()).replace(microsecond=0)
+            return _kept(datetime.fromisoformat(text.strip()).replace(microsecond=0))
     except ValueError:
         pass
     raise UsageError(f"{text!r} is no time: write {_FORMS}")
+
+
+def _kept(day: D) -> D:
+    """The day, if there can be records of it.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not FIRST_YEAR <= day.year <= LAST_YEAR:
+        raise ValueError(f"the year is not one of {FIRST_YEAR} to {LAST_YEAR}")
+    return day
 
 
 def instant_of(text: str, zone: str, now: datetime) -> datetime:
@@ -111,10 +137,7 @@ def instant_of(text: str, zone: str, now: datetime) -> datetime:
     if (day := day_of(text, local_now.date())) is not None:
         return midnight(day, zone)
     given = wall_or_instant(text)
-    try:
-        return (given if given.tzinfo else given.replace(tzinfo=load_zone(zone))).astimezone(UTC)
-    except OverflowError:
-        raise UsageError(f"{text!r} is outside the calendar") from None
+    return (given if given.tzinfo else given.replace(tzinfo=load_zone(zone))).astimezone(UTC)
 
 
 def window_of(

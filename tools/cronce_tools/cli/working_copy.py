@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from cronce.core.errors import JobNotFoundError
+from cronce.core.job import Job
 from cronce.engine.registry import Catalog, Declared, discover
 from cronce_tools.cli.exits import UsageError
 
@@ -44,3 +45,9 @@ def declared(project: Path, name: str) -> Declared:
     broken = f" ({', '.join(found.problems)} cannot be used: `cronce validate`)" if found.problems else ""
     meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(found.jobs) or 'none'}"
     raise JobNotFoundError(f"there is no job {name!r} in {project.name}/functions/{PACKAGE}: {meant}{broken}")
+
+
+def job_of(project: Path, name: str) -> Job | None:
+    """The code of a job; None: the working copy does not have it, or it cannot be used."""
+    found = catalog(project).jobs.get(name)
+    return found.job if found else None

@@ -9,13 +9,19 @@ from cronce.aws.dynamodb import make_client
 from cronce.aws.store import DynamoStore
 from cronce.bootstrap.process import made
 from cronce.engine.inquiry import Inquiry
+from cronce.engine.ledger import Ledger
+from cronce.engine.operations import Operations
+from cronce.engine.run_search import RunSearch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from botocore.session import Session
 
     from cronce.aws.settings import StoreSettings
     from cronce.bootstrap.process import Process
-    from cronce.core.ports import Clock
+    from cronce.core.job import Job
+    from cronce.core.ports import Clock, Telemetry
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 10.0
@@ -30,11 +36,15 @@ class Access:
         session: of botocore, with its credentials and Region.
         endpoint_url: where AWS is, if it is not AWS itself.
         store: the stack's tables.
+        telemetry: who hears what happens.
+        job_of: the code of a job, as far as it is there.
     """
 
     session: Session
     endpoint_url: str | None
     store: StoreSettings
+    telemetry: Telemetry
+    job_of: Callable[[str], Job | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,11 +52,15 @@ class Operator:
     """What an operator can do.
 
     Attributes:
-        inquiry: ask.
+        inquiry: ask about jobs and runs.
+        search: find runs.
+        operations: change jobs and runs.
         clock: the present.
     """
 
     inquiry: Inquiry
+    search: RunSearch
+    operations: Operations
     clock: Clock
 
 
@@ -72,10 +86,24 @@ def operator(access: Access) -> Operator:
         runs=store.runs,
         steps=store.steps,
         alerts=store.alerts,
-        index=store.index,
         clock=clock,
     )
-    return Operator(inquiry=inquiry, clock=clock)
+    search = RunSearch(runs=store.runs, index=store.index, clock=clock)
+    ledger = Ledger(
+        runs=store.runs,
+        jobs=store.jobs,
+        clock=clock,
+        telemetry=access.telemetry,
+        retention=access.store.retention,
+    )
+    operations = Operations(
+        ledger=ledger,
+        steps=store.steps,
+        alerts=store.alerts,
+        store_clock=store.clock,
+        job_of=access.job_of,
+    )
+    return Operator(inquiry=inquiry, search=search, operations=operations, clock=clock)
 
 
 def _clock(process: Process) -> Clock:

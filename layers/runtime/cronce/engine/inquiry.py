@@ -1,42 +1,31 @@
-"""What people ask of a stack. Nothing here writes.
-
-Answers rest on strong reads. The `due` index is asked only for where to look (unfinished runs of all jobs);
-what it names is read again, and a run that was born within the last moments may be missing from such a list.
-"""
+"""What people ask of a stack. Nothing here writes, and answers rest on strong reads."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TypeVar
+from datetime import datetime
 
 from cronce.core import health
 from cronce.core.accounting import Account, Books
+from cronce.core.acts import Act
 from cronce.core.alerts import Alert
 from cronce.core.errors import DefinitionError, JobNotFoundError
 from cronce.core.jobstate import JobState
 from cronce.core.occurrences import EPOCH
-from cronce.core.ports import AlertStore, Clock, DueIndex, JobStore, RegistryStore, RunStore, StepStore
-from cronce.core.records import RunRecord
+from cronce.core.ports import AlertStore, Clock, JobStore, RegistryStore, RunStore, StepStore
+from cronce.core.records import AttemptRecord, RunRecord, RunRef
+from cronce.core.run_story import StepStory, step_stories
 from cronce.core.schedule import Schedule, schedule_from_spec
+from cronce.engine.run_search import CLOCKS_DIFFER, side_by_side
 
-AT_ONCE = 16
-"""Jobs that are looked at side by side: a call takes some ten milliseconds, and there may be a thousand
-jobs."""
 LAST_RUNS = 20
 """Newest runs of a job among which its last result and what is under way are looked for."""
 MANY = 100_000
 """More runs than a job has in a month, one each minute."""
-CLOCKS_DIFFER = timedelta(minutes=5)
-"""The scheduler's clock may be ahead of the one here: its newest run is not overlooked."""
 NAMED = 10
 """Jobs that the message about an unknown one names."""
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +52,23 @@ class Standing:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RunStory:
+    """Everything that is kept of a run.
+
+    Attributes:
+        run: its record.
+        attempts: those that are kept apart, oldest first: earlier ones, and the last if its error is long.
+        steps: in the order in which they were recorded.
+        acts: what operators did to it, oldest first.
+    """
+
+    run: RunRecord
+    attempts: tuple[AttemptRecord, ...]
+    steps: tuple[StepStory, ...]
+    acts: tuple[Act, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Inquiry:
     """Questions about one stack.
 
@@ -72,7 +78,6 @@ class Inquiry:
         runs: their runs and gaps.
         steps: what the runs did.
         alerts: what people were told.
-        index: where to look.
         clock: the present.
     """
 
@@ -81,7 +86,6 @@ class Inquiry:
     runs: RunStore
     steps: StepStore
     alerts: AlertStore
-    index: DueIndex
     clock: Clock
 
     def names(self) -> list[str]:
@@ -110,7 +114,7 @@ class Inquiry:
                 return self._standing(state)
             return Standing(name=name, state=None, problem=reads.unreadable.get(name))
 
-        return list(_side_by_side(standing, names))
+        return list(side_by_side(standing, names))
 
     def books(self, state: JobState, start: datetime, end: datetime) -> Books:
         """What the ledger holds of a job from `start` to before `end`."""
@@ -129,6 +133,20 @@ class Inquiry:
             JobNotFoundError: there is no such job.
         """
         return self.books(self.job(name), start, end).accounts(start, end)
+
+    def story(self, ref: RunRef) -> RunStory | None:
+        """Everything that is kept of a run; None: there is none."""
+        run = self.runs.get(ref)
+        if run is None:
+            return None
+        attempts = self.steps.attempts(ref)
+        acts = [*self.steps.acts(ref.id), *([run.act] if run.act else [])]
+        return RunStory(
+            run=run,
+            attempts=tuple(attempts),
+            steps=tuple(step_stories(run, self.steps.load(ref), attempts)),
+            acts=tuple(acts),
+        )
 
     def _standing(self, state: JobState) -> Standing:
         now = self.clock.now()
@@ -153,11 +171,6 @@ def in_force(state: JobState) -> Schedule | None:
         return schedule_from_spec(state.schedule)
     except DefinitionError:
         return None
-
-
-def _side_by_side(ask: Callable[[A], B], questions: Sequence[A]) -> Iterator[B]:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield from pool.map(ask, questions)
 
 
 def _no_job(name: str, names: Sequence[str]) -> str:

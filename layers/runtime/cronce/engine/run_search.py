@@ -1,0 +1,124 @@
+"""Finds runs by state and time, over all jobs.
+
+The `due` index is asked only where to look for unfinished runs; what it names is read again, strongly. So no
+run is shown in a state that it is not in, and one that was born a moment ago may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from cronce.core.occurrences import EPOCH
+from cronce.core.ports import Clock, DueIndex, RunStore
+from cronce.core.records import RunRecord, RunRef
+from cronce.core.run import DueKind, RunStatus
+from cronce.core.run_story import claim_is_over
+
+AT_ONCE = 16
+"""Jobs that are looked at side by side: a call takes some ten milliseconds, and there may be a thousand
+jobs."""
+PAGE = 500
+"""Runs of a job that are read at a time while those of some states are looked for."""
+ENTRIES = 100_000
+"""Lines of the index that are read."""
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""The scheduler's clock may be ahead of the one here: its newest run is not overlooked."""
+UNFINISHED = {
+    RunStatus.PENDING: (DueKind.PENDING,),
+    RunStatus.RUNNING: (DueKind.RUNNING,),
+    RunStatus.WAITING: (DueKind.WAITING, DueKind.QUEUED),
+}
+"""The partitions of the index that name the runs in a state."""
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Search:
+    """Which runs are looked for.
+
+    Attributes:
+        jobs: of these jobs.
+        statuses: in one of these states; none: in any.
+        since: not older than this; None: however old.
+        until: older than this; None: up to the present.
+        limit: the newest so many.
+    """
+
+    jobs: Sequence[str]
+    statuses: frozenset[RunStatus] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: int
+
+    def wants(self, run: RunRecord, now: datetime) -> bool:
+        """Whether it is one of them. RUNNING is only what somebody stands behind."""
+        if self.since is not None and run.ref.scheduled_at < self.since:
+            return False
+        if self.until is not None and run.ref.scheduled_at >= self.until:
+            return False
+        return not self.statuses or (run.status in self.statuses and not claim_is_over(run, now))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSearch:
+    """Where runs are looked for.
+
+    Attributes:
+        runs: the runs.
+        index: where those are that have not ended.
+        clock: the present.
+    """
+
+    runs: RunStore
+    index: DueIndex
+    clock: Clock
+
+    def find(self, search: Search) -> list[RunRecord]:
+        """Runs, newest first.
+
+        Runs that have not ended are found whatever their age; others by the jobs' own records, newest first.
+        """
+        unfinished = bool(search.statuses) and search.statuses <= UNFINISHED.keys()
+        found = self._unfinished(search) if unfinished else self._by_jobs(search)
+        now = self.clock.now()
+        wanted = [run for run in found if search.wants(run, now)]
+        return sorted(wanted, key=lambda run: (run.ref.key, run.ref.job), reverse=True)[: search.limit]
+
+    def _unfinished(self, search: Search) -> Iterator[RunRecord]:
+        kinds = {kind for status in search.statuses for kind in UNFINISHED[status]}
+        entries = [entry for kind in kinds for entry in self.index.due(kind, None, ENTRIES)]
+        refs = {entry.run for entry in entries if entry.job in search.jobs}
+        yield from self.runs.get_many([ref for ref in refs if ref is not None]).values()
+
+    def _by_jobs(self, search: Search) -> Iterator[RunRecord]:
+        for runs in side_by_side(lambda job: list(self._of_job(job, search)), search.jobs):
+            yield from runs
+
+    def _of_job(self, job: str, search: Search) -> Iterator[RunRecord]:
+        """The newest runs of one job that are wanted, at most as many as are wanted of all jobs."""
+        now = self.clock.now()
+        since, until = search.since or EPOCH, search.until or now + CLOCKS_DIFFER
+        page = PAGE if search.statuses else search.limit + 1
+        left, seen = search.limit, set[RunRef]()
+        while left > 0:
+            runs = self.runs.runs(job, since, until, page)
+            fresh = [run for run in runs if run.ref not in seen]
+            wanted = [run for run in fresh if search.wants(run, now)][:left]
+            yield from wanted
+            left -= len(wanted)
+            if len(runs) < page or not fresh:
+                return
+            seen = {run.ref for run in runs}
+            until = runs[-1].ref.scheduled_at  # included: others of that second may be on the next page
+
+
+def side_by_side(ask: Callable[[A], B], questions: Sequence[A]) -> Iterator[B]:
+    """The answers in the order of the questions, some of them asked at once."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield from pool.map(ask, questions)
