@@ -28,7 +28,7 @@ from cronce.aws.items_job import (
     read_job,
 )
 from cronce.aws.items_run import GAP_FORMS, RUN_FORMS, read_gap, read_marker, read_run, run_item
-from cronce.aws.items_step import ATTEMPT_FORMS, STEP_FORMS, read_step
+from cronce.aws.items_step import ATTEMPT_FORMS, INPUT_FORMS, STEP_FORMS, read_step
 from cronce.aws.named_lease_store import NAMED_LEASE_FORMS
 from cronce.core.acts import Act
 from cronce.core.alerts import Alert, TroubledTime
@@ -37,6 +37,7 @@ from cronce.core.jobstate import Gap, JobState, Pause, Registry, RegistryEntry
 from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, Slots, StepRecord
 from cronce.core.run import RunStatus
+from cronce.core.run_input import RunInput
 from tests.support.record_samples import JOB, NOW, RUN, SAMPLES
 
 every_kind = pytest.mark.parametrize("kind", SAMPLES)
@@ -70,6 +71,7 @@ def test_a_record_with_everything_set_is_read_back(kind: str) -> None:
         (TroubledTime, TIME_FORMS, set()),
         (StepRecord, STEP_FORMS, {"ref"}),
         (AttemptRecord, ATTEMPT_FORMS, {"ref"}),
+        (RunInput, INPUT_FORMS, {"ref"}),
         (NamedLease, NAMED_LEASE_FORMS, {"name"}),
     ],
 )

@@ -91,6 +91,7 @@ def test_items_stand_where_the_tables_say() -> None:
         ("JOB#daily-menu", "ALERT"),
         ("daily-menu@2026-01-05T06:07:08Z", "STEP#send#000000025"),
         ("daily-menu@2026-01-05T06:07:08Z", "ATTEMPT#2"),
+        ("daily-menu@2026-01-05T06:07:08Z", "INPUT"),
         ("daily-menu@2026-01-05T06:07:08Z", "ACT#2026-01-05T06:07:08.901Z#cancel"),
         ("SCHEDULER", "REGISTRY"),
         ("SCHEDULER", "LEASE"),
@@ -104,7 +105,7 @@ def test_items_stand_where_the_tables_say() -> None:
 def test_steps_attempts_and_acts_outlive_the_longest_run_and_its_record() -> None:
     longest = timedelta(days=30) + RETENTION
 
-    for kind in ("step", "attempt", "act"):
+    for kind in ("step", "attempt", "act", "input"):
         item = SAMPLES[kind].item
         forgotten = datetime.fromtimestamp(int(item["forget_at"]["N"]), UTC)
         assert forgotten >= SECOND + longest + timedelta(days=30)
@@ -143,6 +144,7 @@ def test_a_run_record_stays_under_a_kilobyte_with_every_text_at_its_limit() -> N
         log_stream="2026/11/29/[128]" + 32 * "0",
         error=INLINE_LIMIT * "e",
         input=None,
+        input_kept=False,
         rev=999,
     )
 

@@ -9,6 +9,7 @@ Invariants:
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields, replace
 from datetime import timedelta
 
@@ -20,6 +21,7 @@ from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StoreError
 from cronce.core.records import AttemptRecord, RunRecord
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
+from cronce.core.run_input import RunInput
 from tests.contract.backends import Backend
 from tests.contract.makers import (
     JOB,
@@ -105,6 +107,7 @@ def everything(run: RunRecord) -> RunRecord:
         error="ValueError: a menu without soup\nin build_menu",
         error_kept=True,
         input='{"day": "2026-01-05"}',
+        input_kept=True,
     )
 
 
@@ -252,3 +255,45 @@ def test_a_run_of_another_job_at_the_same_time_is_another_run(backend: Backend) 
 
     assert backend.runs.apply(claim_of(mine)) is Applied.DONE
     assert stored(backend, other.ref) == other
+
+
+GIVEN = RunInput(ref=RUN, text=json.dumps(["ü" * 300]), at=NOW)
+ASKED = RunChange(before=None, after=pending(RUN, input_kept=True), guard=Guard.BORN, input=GIVEN)
+
+
+def test_a_run_and_its_long_input_are_born_together(backend: Backend) -> None:
+    assert backend.steps.input(RUN) is None
+
+    assert [backend.runs.apply(ASKED) for _ in range(2)] == [Applied.DONE, Applied.DONE]
+
+    assert stored(backend, RUN).input_kept
+    assert backend.steps.input(RUN) == GIVEN.text
+    assert list(backend.steps.load(RUN)) == []
+    assert backend.steps.input(ref(1)) is None
+
+
+def test_a_run_that_is_there_keeps_the_input_that_it_has(backend: Backend) -> None:
+    assert backend.runs.apply(ASKED) is Applied.DONE
+    other = replace(
+        ASKED, after=pending(RUN, input_kept=True, max_attempts=9), input=replace(GIVEN, text="[]")
+    )
+
+    assert backend.runs.apply(other) is Applied.RUN_MOVED
+    assert backend.steps.input(RUN) == GIVEN.text
+
+
+def test_an_act_that_makes_way_is_kept_with_the_write_that_displaces_it(backend: Backend) -> None:
+    acts = [
+        Act(what=What.CANCEL, at=NOW + number * MINUTE, by=name, why="") for number, name in enumerate("abc")
+    ]
+    seen = born(backend, pending(RUN))
+    for act in acts:
+        seen = stored(backend, RUN)
+        change = RunChange(before=seen, after=replace(seen, act=act), guard=Guard.SEEN)
+        assert [backend.runs.apply(change) for _ in range(2)] == [Applied.DONE, Applied.DONE]
+    stale = RunChange(before=seen, after=replace(seen, act=acts[0]), guard=Guard.SEEN)
+    assert backend.runs.apply(stale) is Applied.RUN_MOVED
+
+    assert stored(backend, RUN).act == acts[2]
+    assert backend.steps.acts(RUN.id) == acts[:2]
+    assert backend.steps.acts(ref(1).id) == []

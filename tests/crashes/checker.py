@@ -16,6 +16,7 @@ should, every key took effect, every notice was published under one id.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -210,15 +211,20 @@ class Story:
         """What is stored, was done and was told."""
         notices = {notice.id + notice.kind: notice for notice in stack.notifier.notices}
         return cls(
-            runs={run.ref.id: (run.status, run.reason, run.notice) for run in stack.runs()},
+            runs={_untimed(run.ref.id): (run.status, run.reason, run.notice) for run in stack.runs()},
             gaps=frozenset(
                 (gap.job, gap.first, gap.last, gap.count, gap.reason, gap.notice) for gap in stack.gaps()
             ),
             jobs={state.name: _of_job(state) for state in stack.contents(JobState)},
-            effects=frozenset(stack.service.effects),
+            effects=frozenset(map(_untimed, stack.service.effects)),
             told=tuple(sorted((notice.kind, notice.scope) for notice in notices.values())),
             alerts={alert.scope: alert.closed_because for alert in stack.contents(Alert)},
         )
+
+
+def _untimed(text: str) -> str:
+    """An id or key without the second in which a person asked for its run."""
+    return re.sub(r"@[^@#]{20}#", "@#", text)
 
 
 def _of_job(state: JobState) -> tuple[Any, ...]:

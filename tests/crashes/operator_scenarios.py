@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from cronce.core.errors import PermanentError
+from cronce.core.schedule import Cron
 from cronce.engine.operations import Operations
 from cronce.engine.run_handle import Run
 from tests.crashes.lives import Scenario
@@ -58,18 +61,41 @@ def brought_back(stack: Stack) -> None:
 
 
 def three_at_once(stack: Stack) -> None:
-    """Three missed times and one slot."""
+    """Three missed times and one slot, and no executor before the command is through."""
     catching_up(stack)
+    stack.executing = False
     stack.tick()
 
 
 def first_is_cancelled(stack: Stack) -> None:
     """The first is ended before it starts, and two wait behind it."""
     stack.command(lambda operations: operations.cancel(stack.runs()[0].ref, by="ann", why="old"))
+    stack.executing = True
+    stack.deliver()
+
+
+def asked_for(stack: Stack) -> None:
+    """A job that works with what it was given."""
+
+    def function(run: Run) -> None:
+        run.step(f"item {len(run.input)}", stack.effect)
+
+    deployed(stack, declare("manual", function, schedule=Cron("0 5 * * *"), retry=MANY))
+
+
+def triggered(stack: Stack) -> None:
+    """A person asks for a run, and looks whether it is there before they ask again."""
+
+    def ask(operations: Operations) -> None:
+        if not stack.runs():
+            operations.trigger("manual", json.dumps(100 * ["order"]), by="ann", why="month's end")
+
+    stack.command(ask, meanwhile=stack.tick)
     stack.deliver()
 
 
 SCENARIOS = (
+    Scenario(name="trigger", starts=HALF_PAST_FIVE, setup=asked_for, life=triggered),
     Scenario(name="pause", starts=HALF_PAST_FIVE, setup=hourly, life=an_hour_of_pause),
     Scenario(name="brought-back", starts=HALF_PAST_FIVE, setup=failing, life=brought_back),
     Scenario(

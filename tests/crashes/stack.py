@@ -373,6 +373,7 @@ class Stack:
             alerts=process.port("alerts", self.store.alerts),
             store_clock=self.store.clock,
             job_of=self.jobs.get,
+            suffix=lambda: "asked",
         )
 
     def _load(self, _module: str, name: str) -> Job | LoadProblem | None:

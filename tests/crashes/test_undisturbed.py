@@ -44,6 +44,7 @@ ENDS: Mapping[str, Mapping[str, str]] = {
         "queued 07:00": "SUCCEEDED",
         "queued 08:00": "SUCCEEDED",
     },
+    "trigger": {"manual #asked": "SUCCEEDED"},
     "pause": {"paused 06:00": "SUCCEEDED", "paused 07:00": "SUCCEEDED"},
     "holder": {"busy 05:00": "SUCCEEDED", "busy 06:00": "SUCCEEDED"},
 }
@@ -77,7 +78,7 @@ def test_every_run_ends_as_it_should(name: str) -> None:
     ends = {}
     for run_id, (status, reason, _) in undisturbed(NAMED[name]).story.runs.items():
         job, _, key = run_id.partition("@")
-        ends[f"{job} {key[11:16]}"] = f"{status} {reason or ''}".rstrip()
+        ends[f"{job} {key[11:16] or key}"] = f"{status} {reason or ''}".rstrip()
 
     assert ends == ENDS[name]
 

@@ -21,8 +21,12 @@ from typing import Any
 import boto3
 import pytest
 
+from cronce.aws.dynamodb import make_client
+from cronce.aws.store import DynamoStore
 from cronce.core.records import RunRef
-from cronce.testing import ManualClock
+from cronce.engine.ledger import Ledger
+from cronce.engine.operations import Operations
+from cronce.testing import ManualClock, RecordingTelemetry
 from cronce_tools.local.cloud import Cloud
 from cronce_tools.local.filters import matches_any
 from cronce_tools.local.template import Template
@@ -142,6 +146,27 @@ class Deployed:
     def redeploy(self) -> None:
         """New processes: what was imported before is forgotten."""
         forget_jobs()
+
+    def operations(self) -> Operations:
+        """What an operator can do, from a host beside the stack that has no jobs."""
+        clock = self.clock
+        store = DynamoStore(
+            make_client(), runs_table=RUNS, steps_table=STEPS, clock=clock, retention=timedelta(days=400)
+        )
+        ledger = Ledger(
+            runs=store.runs,
+            jobs=store.jobs,
+            clock=clock,
+            telemetry=RecordingTelemetry(),
+            retention=timedelta(days=400),
+        )
+        return Operations(
+            ledger=ledger,
+            steps=store.steps,
+            alerts=store.alerts,
+            store_clock=store.clock,
+            job_of=lambda _: None,
+        )
 
     def call(self, function: str, event: object = None, **context: Any) -> Any:
         """Call a handler as Lambda does."""

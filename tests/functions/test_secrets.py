@@ -103,6 +103,25 @@ def test_data_in_the_place_of_something_else_is_not_shown(stack: Deployed, wrong
     assert "opensesame" not in everything_said(stack)
 
 
+def test_a_long_one_reaches_the_job_and_is_printed_nowhere(stack: Deployed) -> None:
+    stack.job(
+        "menu", JOB.replace("{body}", "GIVEN.append(run.input)\n    raise ValueError(token)\n\nGIVEN = []")
+    )
+    stack.minutes(-1)
+    stack.tick(DUE)
+    given = {**json.loads(INPUT), "orders": [f"order-{number}" for number in range(1000)]}
+
+    run = stack.operations().trigger("menu", json.dumps(given), by="ann", why="month's end")
+    stack.settle()
+    stack.patrol(DUE)
+
+    assert stack.run(run.ref.id)["reason"] == "error"
+    assert given in stack.module("menu").GIVEN
+    said = everything_said(stack) + stack.run(run.ref.id)["error"] + repr(run)
+    for part in ("hunter2", "98765432109", "nique", "order-999"):
+        assert part not in said
+
+
 def test_it_reaches_the_job_and_its_steps(stack: Deployed) -> None:
     planned(stack, "run.step('keep', GIVEN.append, run.input)\n\nGIVEN = []")
     stack.settle()

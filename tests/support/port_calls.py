@@ -17,7 +17,8 @@ from cronce.core.lease import Grant
 from cronce.core.named_lease import Taking
 from cronce.core.records import AttemptRecord, Slots, StepStatus
 from cronce.core.resolution import Verdict, resolved
-from cronce.core.run import Dispatch, DueKind, RunStatus
+from cronce.core.run import Dispatch, DueKind, RunStatus, Trigger
+from cronce.core.run_input import RunInput
 from cronce.testing import Marker
 from tests.contract.makers import (
     JOB,
@@ -59,6 +60,9 @@ HELD = replace(TAKEN, name="import")
 BEGUN = step(MINE.ref, "charge", status=StepStatus.STARTED, until=NOW + TTL)
 STARTED = replace(BEGUN, ref=FAILED.ref)
 ACT = Act(what=What.RESOLVE, by="ann", why="it is on the statement", at=NOW)
+LONG = '"' + 300 * "i" + '"'
+MANUAL = pending(ref(9, suffix="a1"), trigger=Trigger.MANUAL, input_kept=True)
+GIVEN = RunInput(ref=MANUAL.ref, text=LONG, at=NOW)
 SIGNED = job_state("signed", act=ACT)
 SAID = Verdict(done='"paid"', act=ACT)
 HANDED_ON = SlotsChange(before=READ, after=replace(READ, held=frozenset({QUEUED.ref.id}), queued=0))
@@ -191,6 +195,15 @@ CALLS: dict[str, PortCall] = {
         sends=("TransactWriteItems",),
         twice=_is_done,
     ),
+    "runs.apply: birth of a run with a long input": PortCall(
+        make=lambda s: s.runs.apply(
+            RunChange(
+                before=None, after=MANUAL, guard=Guard.BORN, input=RunInput(ref=MANUAL.ref, text=LONG, at=NOW)
+            )
+        ),
+        sends=("TransactWriteItems",),
+        twice=_is_done,
+    ),
     "runs.apply: sweep": PortCall(
         make=lambda s: s.runs.apply(
             RunChange(before=PENDING, after=replace(PENDING, dispatches=1), guard=Guard.SEEN)
@@ -244,6 +257,7 @@ CALLS: dict[str, PortCall] = {
         twice=_is_true,
     ),
     "steps.attempts": PortCall(make=lambda s: s.steps.attempts(MINE.ref), sends=("Query",)),
+    "steps.input": PortCall(make=lambda s: s.steps.input(MANUAL.ref), sends=("Query",)),
     "steps.acts": PortCall(make=lambda s: s.steps.acts(MINE.ref.id), sends=("Query",)),
     "alerts.get": PortCall(make=lambda s: s.alerts.get(JOB), sends=("GetItem",)),
     "alerts.put": PortCall(make=lambda s: s.alerts.put(None, ALERT), sends=("PutItem",), twice=_is_true),

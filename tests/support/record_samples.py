@@ -25,11 +25,14 @@ from cronce.aws.items_job import (
 from cronce.aws.items_run import GAP_FORMS, RUN_FORMS, gap_item, read_gap, read_run, run_item
 from cronce.aws.items_step import (
     ATTEMPT_FORMS,
+    INPUT_FORMS,
     STEP_FORMS,
     act_item,
     attempt_item,
+    input_item,
     read_act,
     read_attempt,
+    read_input,
     read_step,
     step_item,
 )
@@ -40,6 +43,7 @@ from cronce.core.jobstate import Gap, GapReason, Held, JobState, Pause, Registry
 from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, Slots, StepRecord, StepStatus
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
+from cronce.core.run_input import RunInput
 
 NOW = datetime(2026, 1, 5, 6, 7, 8, 901_000, tzinfo=UTC)
 SECOND = NOW.replace(microsecond=0)
@@ -83,6 +87,7 @@ RUN = RunRecord(
     error="ValueError: no soup",
     error_kept=True,
     input='{"day": "today"}',
+    input_kept=True,
     forget_at=SECOND,
     rev=7,
 )
@@ -159,6 +164,7 @@ ATTEMPT = AttemptRecord(
     request_id="request-1",
     log_stream="stream",
 )
+INPUT = RunInput(ref=REF, text='"' + 300 * "i" + '"', at=NOW)
 REGISTRY = Registry(
     jobs={"daily-menu": RegistryEntry(module="m", schedule_hash="h", grace=timedelta(minutes=1))},
     zone_data="2026f",
@@ -201,6 +207,7 @@ SAMPLES = {
     "alert": Sample(ALERT, alert_item(ALERT, 6), read_alert, ALERT_FORMS),
     "step": Sample(STEP, step_item(STEP, RETENTION), read_step, STEP_FORMS),
     "attempt": Sample(ATTEMPT, attempt_item(ATTEMPT, RETENTION), read_attempt, ATTEMPT_FORMS),
+    "input": Sample(INPUT, input_item(INPUT, RETENTION), read_input, INPUT_FORMS),
     "act": Sample(ACT, act_item(PastAct(of=REF.id, act=ACT), RETENTION), read_act, ACT_FORMS),
     "registry": Sample(REGISTRY, registry_item(REGISTRY), read_registry, REGISTRY_FORMS),
     "lease": Sample(

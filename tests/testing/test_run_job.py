@@ -307,10 +307,16 @@ def test_a_request_that_makes_no_sense_says_what_it_takes() -> None:
         run_job(declare(menu, exclude=[date(2026, 10, 30)]), at=SIX_IN_NEW_YORK)
     with pytest.raises(ValueError, match="JSON cannot carry the input"):
         run_job(declare(menu), input={1, 2})
-    with pytest.raises(ValueError, match="at most 200 bytes"):
-        run_job(declare(menu), input="x" * 300)
+    with pytest.raises(ValueError, match="at most 262144 bytes"):
+        run_job(declare(menu), input="x" * 262143)
     with pytest.raises(DefinitionError, match=r"takes\['build'\]"):
         run_job(declare(menu), takes={"build": "soon"})
+
+
+def test_an_input_that_is_too_long_for_the_record_reaches_the_job_too() -> None:
+    given: list[object] = []
+    result = run_job(declare(lambda run: given.append(run.input)), input=["x" * 1000])
+    assert (result.status, given) == ("SUCCEEDED", [["x" * 1000]])
 
 
 def test_without_limit_of_concurrency_there_are_no_slots_to_take() -> None:

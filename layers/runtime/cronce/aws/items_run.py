@@ -29,10 +29,16 @@ from cronce.aws.items_act import ACT
 from cronce.aws.keys import GAP, QUEUE, RUN, SHAPED, gap_key, marker_key, run_key
 from cronce.core.instants import from_key, to_text
 from cronce.core.jobstate import Gap, GapReason
-from cronce.core.records import RunRecord, RunRef, checked_input
+from cronce.core.records import INLINE_LIMIT, RunRecord, RunRef
 from cronce.core.run import Dispatch, DueKind, Notice, Reason, RunStatus, Trigger
+from cronce.core.run_input import checked_input
 
-INPUT = Form(tag="S", write=checked_input, read=checked_input)
+
+def _short(text: str) -> str:
+    return checked_input(text, INLINE_LIMIT)
+
+
+INPUT = Form(tag="S", write=_short, read=_short)
 """A person may have written it: what is too large or no JSON is not handed to a job."""
 RUN_FORMS: Forms = {
     "trigger": member(Trigger),
@@ -70,6 +76,7 @@ RUN_FORMS: Forms = {
     "error": optional(FREE_TEXT),
     "error_kept": FLAG,
     "input": optional(INPUT),
+    "input_kept": FLAG,
     "forget_at": optional(EPOCH),
     "rev": COUNT,
 }

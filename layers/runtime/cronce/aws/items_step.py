@@ -1,4 +1,4 @@
-"""What stands in the steps table: steps, chunks, kept attempts and displaced acts, both ways."""
+"""What stands in the steps table: steps, chunks, kept attempts, inputs and displaced acts, both ways."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cronce.aws.attributes import (
     TEXT,
     TEXTS,
     Attribute,
+    Form,
     Forms,
     Item,
     decode,
@@ -24,10 +25,11 @@ from cronce.aws.attributes import (
     unreadable,
 )
 from cronce.aws.items_act import ACT_FORMS
-from cronce.aws.keys import SHAPED, act_key, attempt_key, step_key
+from cronce.aws.keys import SHAPED, act_key, attempt_key, input_key, step_key
 from cronce.core.acts import Act, PastAct
 from cronce.core.moves import EXPIRY
 from cronce.core.records import AttemptRecord, RunRef, StepRecord, StepStatus
+from cronce.core.run_input import RunInput, checked_input
 
 OUTLIVES = timedelta(days=30)
 """Steps outlive their run: a run that is there always finds all of its steps."""
@@ -57,6 +59,8 @@ ATTEMPT_FORMS: Forms = {
     "log_stream": optional(FREE_TEXT),
 }
 """Every field of `AttemptRecord` but its run, which is the key."""
+INPUT_FORMS: Forms = {"text": Form(tag="S", write=checked_input, read=checked_input), "at": INSTANT}
+"""Every field of `RunInput` but its run. What a person has made no JSON of is handed to no job."""
 
 
 def step_item(step: StepRecord, retention: timedelta) -> Item:
@@ -103,6 +107,21 @@ def read_attempt(item: Mapping[str, Any]) -> AttemptRecord:
         UnreadableItemError: an attribute is missing or malformed.
     """
     return AttemptRecord(ref=_read_ref(item), **decode(ATTEMPT_FORMS, item))
+
+
+def input_item(given: RunInput, retention: timedelta) -> Item:
+    """The input of a run as it is stored beside it."""
+    forget_at = _forget_at(given.at, retention)
+    return {**input_key(given.ref), **SHAPED, "forget_at": forget_at, **encode(INPUT_FORMS, given)}
+
+
+def read_input(item: Mapping[str, Any]) -> RunInput:
+    """The input of a run.
+
+    Raises:
+        UnreadableItemError: an attribute is missing or malformed.
+    """
+    return RunInput(ref=_read_ref(item), **decode(INPUT_FORMS, item))
 
 
 def act_item(past: PastAct, retention: timedelta) -> Item:

@@ -14,6 +14,8 @@ from cronce.core.records import RunRef, StepRecord
 
 RUN, GAP, QUEUE, STEP, ATTEMPT, ACT = "RUN#", "GAP#", "QUEUE#", "STEP#", "ATTEMPT#", "ACT#"
 """How the sort keys begin."""
+INPUT = "INPUT"
+"""The sort key of a run's input."""
 NAMED_LEASE = "LEASE#"
 """How the partition keys of jobs' own leases begin."""
 SHAPED: Item = {"shape": {"N": str(SHAPE)}}
@@ -89,6 +91,11 @@ def step_key(step: StepRecord) -> Item:
 def attempt_key(ref: RunRef, number: int) -> Item:
     """A kept attempt."""
     return key(ref.id, f"{ATTEMPT}{number}")
+
+
+def input_key(ref: RunRef) -> Item:
+    """The input of a run that is too long for its record."""
+    return key(ref.id, INPUT)
 
 
 def act_key(past: PastAct) -> Item:

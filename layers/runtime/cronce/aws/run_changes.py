@@ -11,7 +11,7 @@ from typing import Any
 from cronce.aws.attributes import Item
 from cronce.aws.calls import Answer, Verdict
 from cronce.aws.items_run import marker_item, read_run, run_item
-from cronce.aws.items_step import act_item, attempt_item, read_step, step_item
+from cronce.aws.items_step import act_item, attempt_item, input_item, read_step, step_item
 from cronce.aws.job_slots import slots_write
 from cronce.aws.keys import marker_key, run_key
 from cronce.aws.step_writes import step_write
@@ -82,6 +82,8 @@ def writes_of(change: RunChange, runs: str, steps: str, retention: timedelta) ->
     if change.step:
         resolved = step_item(change.step.after, retention)
         writes.append((Part.STEP, step_write(steps, resolved, change.step.before)))
+    if change.input:
+        writes.append((Part.REST, put(steps, input_item(change.input, retention))))
     if change.past_act:
         writes.append((Part.REST, put(steps, act_item(change.past_act, retention))))
     if change.attempt:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from cronce.aws.calls import Calls, Verdict
-from cronce.aws.items_step import read_act, read_attempt, read_step, step_item
-from cronce.aws.keys import ACT, ATTEMPT, STEP, run_key
+from cronce.aws.items_step import read_act, read_attempt, read_input, read_step, step_item
+from cronce.aws.keys import ACT, ATTEMPT, INPUT, STEP, run_key
 from cronce.aws.limits import ITEM_BYTES, item_bytes
 from cronce.aws.run_changes import LIVE, live_values
 from cronce.aws.step_writes import IDENTITY, step_write
@@ -79,6 +79,15 @@ class DynamoStepStore:
         """
         items = self._calls.beginning_with(f"read attempts of {ref.id}", self._table, ref.id, ATTEMPT)
         return sorted((read_attempt(item) for item in items), key=lambda attempt: attempt.number)
+
+    def input(self, ref: RunRef) -> str | None:
+        """The input that is kept beside a run, strong.
+
+        Raises:
+            UnreadableItemError: it is malformed.
+        """
+        items = self._calls.beginning_with(f"read the input of {ref.id}", self._table, ref.id, INPUT)
+        return next((read_input(item).text for item in items), None)
 
     def acts(self, of: str) -> list[Act]:
         """The displaced acts on a run or a job, oldest first, strong, all pages.

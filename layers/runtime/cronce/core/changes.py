@@ -24,6 +24,7 @@ from cronce.core.errors import RefusedError
 from cronce.core.instants import to_text
 from cronce.core.records import AttemptRecord, RunRecord, Slots, StepRecord
 from cronce.core.run import RunStatus, transition_problem
+from cronce.core.run_input import RunInput
 
 
 class Guard(StrEnum):
@@ -72,6 +73,7 @@ class RunChange:
         woken: a queued run that is handed the slot: its record as judged, and after.
         attempt: a finished attempt to keep.
         step: a step of the run that an operator resolves.
+        input: of a run that is born, if it is too long for the record.
 
     Only `removed` is written although it does not differ.
     """
@@ -83,6 +85,7 @@ class RunChange:
     woken: tuple[RunRecord, RunRecord] | None = None
     attempt: AttemptRecord | None = None
     step: StepChange | None = None
+    input: RunInput | None = None
 
     def __post_init__(self) -> None:
         check_transition(self.before, self.after)

@@ -196,6 +196,14 @@ class StepStore(Protocol):
         """The attempts kept of a run, oldest first, strong."""
         ...
 
+    def input(self, ref: RunRef) -> str | None:
+        """The input that is kept beside a run, strong. None: there is none.
+
+        Raises:
+            UnreadableItemError: it is malformed.
+        """
+        ...
+
     def acts(self, of: str) -> list[Act]:
         """The displaced acts of operators on a run (its id) or a job (`JOB#<name>`), oldest first, strong."""
         ...

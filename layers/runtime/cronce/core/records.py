@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,13 +10,14 @@ from enum import StrEnum
 from cronce.core.acts import Act
 from cronce.core.instants import from_key, to_key
 from cronce.core.run import Dispatch, DueKind, Notice, Reason, RunStatus, Trigger
+from cronce.core.run_input import checked_input
 
 RUN_ID = re.compile(
     r"(?P<job>[a-z0-9][a-z0-9-]{0,62})@(?P<at>[0-9TZ:-]{20})(?:#(?P<suffix>[A-Za-z0-9-]{1,40}))?"
 )
 INLINE_LIMIT = 200
-"""Bytes of input or error on the record itself, which stays under 1 KB. A longer input is refused,
-a longer error has an item of its own."""
+"""Bytes of input or error on the record itself, which stays under 1 KB. What is longer has an
+item of its own."""
 ERROR_LIMIT = 4096
 """Bytes of an error's text that are kept at all."""
 SHOWN = 120
@@ -62,25 +62,6 @@ class RunRef:
         return cls(match["job"], from_key(match["at"]), match["suffix"] or "")
 
 
-def checked_input(text: str) -> str:
-    """The input of a run, if a run's record can hold it.
-
-    Raises:
-        ValueError: it is too large, or it is not JSON. The message does not show it.
-    """
-    size = len(text.encode(errors="replace"))
-    if size > INLINE_LIMIT:
-        raise ValueError(
-            f"the input of a run takes at most {INLINE_LIMIT} bytes of JSON, not {size}: "
-            "store it elsewhere and say where it is"
-        )
-    try:
-        json.loads(text)
-    except ValueError:
-        raise ValueError("the input of a run is JSON text, and this is not") from None
-    return text
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRecord:
     """A run as it is stored: the ledger entry with its current attempt.
@@ -123,6 +104,7 @@ class RunRecord:
         error_kept: the whole error is kept with the attempt's own item.
         input: JSON text given by a manual trigger, at most `INLINE_LIMIT` bytes. Never in a log line, nor in
             what Python prints of this record.
+        input_kept: a longer input is kept beside the run's steps.
         forget_at: when the store may delete it; only in a final state.
         rev: number of writes so far.
     """
@@ -163,6 +145,7 @@ class RunRecord:
     error: str | None = None
     error_kept: bool = False
     input: str | None = field(default=None, repr=False)
+    input_kept: bool = False
     forget_at: datetime | None = None
     rev: int = 0
 
@@ -173,7 +156,7 @@ class RunRecord:
             ValueError: see `checked_input`.
         """
         if self.input is not None:
-            checked_input(self.input)
+            checked_input(self.input, INLINE_LIMIT)
 
     @property
     def due_kind(self) -> DueKind | None:

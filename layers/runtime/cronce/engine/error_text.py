@@ -62,14 +62,15 @@ def _forms(run_input: str) -> set[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for part in value.values():
-                yield from _texts(part)
-        case list():
-            for part in value:
-                yield from _texts(part)
-        case int() | float():
-            yield str(value)
+    """All texts and numbers of a JSON value, however deep it is."""
+    left = [value]
+    while left:
+        match left.pop():
+            case str(text):
+                yield text
+            case dict(parts):
+                left += parts.values()
+            case list(parts):
+                left += parts
+            case int(number) | float(number):
+                yield str(number)

@@ -148,13 +148,29 @@ class Executor:
         job = self.load(state.module, ref.job)
         if not isinstance(job, Job):
             return self._unknown(run, job)
+        given = self._input(run)
         asked = Moment.of(self._ledger.clock)
         admission = self.claims.claim(Candidate(run=run, job=job, invocation=invocation))
         if admission.entry is not Entry.CLAIMED:
             return Execution(outcome=_ENTRIES[admission.entry], run=admission.run)
         limits = Limits(deadline=invocation.deadline, reserve=self.reserve)
         claim = HeldClaim(admission.run, asked, limits, self._ledger.runs, self._ledger.clock)
+        claim.input = given
         return self._worked(claim, job)
+
+    def _input(self, run: RunRecord) -> str | None:
+        """The run's input. It is read before the claim: a store that does not answer costs no attempt.
+
+        None also if it cannot be read: a job that asks for it fails, and says so.
+        """
+        if not run.input_kept:
+            return run.input
+        try:
+            return self.steps.input(run.ref)
+        except UnreadableItemError as error:
+            self._ledger.telemetry.warn("input.unreadable", run=run.ref.id, problem=str(error))
+            self._ledger.telemetry.count(ITEMS_UNREADABLE)
+            return None
 
     def _pending(self, ref: RunRef) -> RunRecord | None:
         """The run, if there is anything to do."""

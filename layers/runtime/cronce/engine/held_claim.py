@@ -106,6 +106,8 @@ class HeldClaim:
         self._clock = clock
         self._lock = threading.Lock()
         self._stop: tuple[Stop, str] | None = None
+        self.input = claimed.input
+        """JSON text that the run was given; if it is kept beside the run, put here by who has read it."""
         self.signalled: Stop | None = None
         """The signal that the job was given; None: none so far."""
         self.broken: StoreError | None = None

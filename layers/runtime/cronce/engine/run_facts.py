@@ -6,6 +6,8 @@ import json
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from cronce.core.errors import PermanentError
+
 if TYPE_CHECKING:
     from cronce.core.records import RunRecord
     from cronce.core.run import Trigger
@@ -63,8 +65,16 @@ class RunFacts:
 
     @property
     def input(self) -> Any:
-        """What a manual trigger was given, read from JSON; None otherwise."""
-        return None if self._record.input is None else json.loads(self._record.input)
+        """What a manual trigger was given, read from JSON; None otherwise.
+
+        Raises:
+            PermanentError: it was given something that is not there any more, or was made unreadable by hand.
+        """
+        if self._claim.input is not None:
+            return json.loads(self._claim.input)
+        if self._record.input_kept:
+            raise PermanentError(f"run {self.id}: its input is gone or unreadable: trigger a run anew")
+        return None
 
     @property
     def fencing_token(self) -> int:

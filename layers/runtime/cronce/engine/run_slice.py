@@ -108,7 +108,7 @@ class RunSlice:
 
     def _change(self, record: RunRecord, raised: BaseException | None) -> RunChange:
         """The write of what came of the run, with an error that is too long for its record."""
-        text = "" if raised is None else error_text(raised, record.input)
+        text = "" if raised is None else error_text(raised, self.claim.input)
         after = self._after(record, raised)
         if after.reason is Reason.STEP_UNCERTAIN:
             text = self.claim.why
@@ -128,7 +128,7 @@ class RunSlice:
             "attempt.interrupted",
             run=run.ref.id,
             attempt=run.attempt,
-            traceback=error_trace(called.raised, run.input) if called.raised else "",
+            traceback=error_trace(called.raised, self.claim.input) if called.raised else "",
         )
 
     def _after(self, run: RunRecord, raised: BaseException | None) -> RunRecord:
@@ -160,12 +160,12 @@ class RunSlice:
             "attempt.failed",
             run=run.ref.id,
             attempt=run.attempt,
-            error=error_text(raised, run.input),
-            traceback=error_trace(raised, run.input),
+            error=error_text(raised, self.claim.input),
+            traceback=error_trace(raised, self.claim.input),
         )
         return Failure(
             reason=Reason.ERROR,
-            text=error_text(raised, run.input),
+            text=error_text(raised, self.claim.input),
             delay=raised.delay if isinstance(raised, RetryAfter) else self._delay(run),
             permanent=isinstance(raised, PermanentError | StepError),
         )

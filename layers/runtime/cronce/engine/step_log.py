@@ -130,9 +130,9 @@ class StepLog:
             run=run.ref.id,
             attempt=run.attempt,
             step=name,
-            traceback=error_trace(cause, run.input) if cause else "",
+            traceback=error_trace(cause, self._claim.input) if cause else "",
         )
-        self._claim.uncertain(uncertain_text(name, error_text(cause, run.input) if cause else None))
+        self._claim.uncertain(uncertain_text(name, error_text(cause, self._claim.input) if cause else None))
         self._claim.check()
 
     def _new(self, name: str, status: StepStatus) -> StepRecord:

@@ -13,6 +13,7 @@ from cronce.core.instants import to_key, to_text
 from cronce.core.jobstate import Gap, GapReason, JobState, Registry
 from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
+from cronce.core.run_input import RunInput
 
 Key = tuple[str, str]
 """Partition key and sort key."""
@@ -54,6 +55,11 @@ def step_key(step: StepRecord) -> Key:
 def attempt_key(attempt: AttemptRecord) -> Key:
     """Where a kept attempt is."""
     return attempt.ref.id, f"ATTEMPT#{attempt.number}"
+
+
+def input_key(given: RunInput) -> Key:
+    """Where the input of a run is, if it is too long for the record."""
+    return given.ref.id, "INPUT"
 
 
 def act_key(past: PastAct) -> Key:
@@ -103,6 +109,7 @@ Item = (
     | StepRecord
     | AttemptRecord
     | PastAct
+    | RunInput
     | Unreadable
 )
 T = TypeVar(
@@ -118,6 +125,7 @@ T = TypeVar(
     StepRecord,
     AttemptRecord,
     PastAct,
+    RunInput,
 )
 
 
@@ -140,6 +148,8 @@ def key_of(item: Item) -> Key:
             return alert_key(item.scope)
         case Unreadable():
             raise ValueError("an unreadable item has no key of its own: use spoil()")
+        case RunInput():
+            return input_key(item)
         case PastAct():
             return act_key(item)
         case _:

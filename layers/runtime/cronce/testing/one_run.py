@@ -16,12 +16,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
+from cronce.core.changes import Guard, RunChange
 from cronce.core.claim import Invocation
 from cronce.core.job import Job
 from cronce.core.jobstate import JobState
 from cronce.core.moves import PENDING_REDISPATCH
-from cronce.core.records import RunRecord, RunRef, StepStatus
+from cronce.core.records import INLINE_LIMIT, RunRecord, RunRef, StepStatus
 from cronce.core.run import Dispatch, RunStatus, Trigger
+from cronce.core.run_input import RunInput, checked_input, input_size
 from cronce.engine.claims import Claims
 from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.executor import Executor
@@ -109,14 +111,15 @@ class OneRun:
     Args:
         job: whose.
         watch: sees what its function does.
-        run: as it is born.
+        birth: of the run.
 
     Attributes:
         around: what it needs around it.
         invocations: how often an executor was asked to work on it.
     """
 
-    def __init__(self, job: Job, watch: Watch, run: RunRecord) -> None:
+    def __init__(self, job: Job, watch: Watch, birth: RunChange) -> None:
+        run = birth.after
         self._job = replace(job, function=watched(job.function, watch))
         self._watch = watch
         self._ref = run.ref
@@ -125,7 +128,8 @@ class OneRun:
         self.around = around = Surroundings(clock=ManualClock(run.created_at))
         self.invocations = 0
         watch.work, watch.recorded, watch.lease_tokens = self._work, self._recorded, self._lease_tokens
-        around.store.place(_state(job, run), run)
+        around.store.place(_state(job, run))
+        around.store.runs.apply(birth)
         around.store.on_call(lambda *_: watch.alive())
         claims = around.claims()
         self._dispatcher = Dispatcher(invoker=around.invoker, telemetry=around.telemetry)
@@ -211,8 +215,8 @@ class OneRun:
         return Invocation(owner=name, deadline=self._deadline, request_id=name)
 
 
-def born(job: Job, at: datetime | None, given: object) -> RunRecord:
-    """A run as it is born.
+def born(job: Job, at: datetime | None, given: object) -> RunChange:
+    """The birth of a run.
 
     Args:
         job: whose.
@@ -224,7 +228,9 @@ def born(job: Job, at: datetime | None, given: object) -> RunRecord:
     """
     scheduled_at = _occurrence(job, at) if given is None or at is None else _aware(job, at)
     now = scheduled_at + AFTER_THE_MINUTE
-    return RunRecord(
+    text = None if given is None else checked_input(_json(job, given))
+    apart = text is not None and input_size(text) > INLINE_LIMIT
+    run = RunRecord(
         ref=RunRef(job.name, scheduled_at, "" if given is None else "test"),
         trigger=Trigger.SCHEDULE if given is None else Trigger.MANUAL,
         status=RunStatus.PENDING,
@@ -235,9 +241,11 @@ def born(job: Job, at: datetime | None, given: object) -> RunRecord:
         due_at=now + PENDING_REDISPATCH[0],
         expect_by=scheduled_at + job.grace if given is None else None,
         dispatch=Dispatch.STREAM,
-        input=None if given is None else _json(job, given),
-        rev=1,
+        input=None if apart else text,
+        input_kept=apart,
     )
+    kept = RunInput(ref=run.ref, text=text, at=now) if text is not None and apart else None
+    return RunChange(before=None, after=run, guard=Guard.BORN, input=kept)
 
 
 def _json(job: Job, given: object) -> str:

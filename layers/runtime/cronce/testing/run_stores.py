@@ -15,7 +15,17 @@ from cronce.core.instants import to_key
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 from cronce.core.run import Notice, RunStatus
-from cronce.testing.keys import Marker, act_key, attempt_key, job_key, marker_key, run_key, step_key
+from cronce.core.run_input import RunInput
+from cronce.testing.keys import (
+    Marker,
+    act_key,
+    attempt_key,
+    input_key,
+    job_key,
+    marker_key,
+    run_key,
+    step_key,
+)
 from cronce.testing.table import ITEM_LIMIT, MemoryTable, set_aside
 
 
@@ -187,6 +197,8 @@ class MemoryRunStore:
                 self._table.put(key, replace(job, slots=change.slots.after))
         if change.step:
             self._table.put(step_key(change.step.after), change.step.after)
+        if change.input:
+            self._table.put(input_key(change.input), change.input)
         if change.past_act:
             self._table.put(act_key(change.past_act), change.past_act)
         if change.attempt:
@@ -233,6 +245,12 @@ class MemoryStepStore:
         """The attempts kept of a run, oldest first, strong."""
         with self._table.call("steps.attempts"):
             return sorted(self._table.query(ref.id, "ATTEMPT#", AttemptRecord), key=lambda kept: kept.number)
+
+    def input(self, ref: RunRef) -> str | None:
+        """The input that is kept beside a run, strong."""
+        with self._table.call("steps.input"):
+            given = self._table.read((ref.id, "INPUT"), RunInput)
+            return given.text if given else None
 
     def acts(self, of: str) -> list[Act]:
         """The displaced acts on a run or a job, oldest first, strong."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import uuid4
 
 from cronce.core.acts import Act, What, signed
 from cronce.core.errors import JobNotFoundError, OperationRefusedError, StoreError
@@ -21,6 +22,14 @@ from cronce.core.ports import AlertStore, StepStore, StoreClock
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.slots import UNKNOWN, RunPolicy
 from cronce.engine.ledger import Ledger
+
+SUFFIX = 8
+"""Digits of the suffix of a manual run's id: one second has not billions of them."""
+
+
+def random_suffix() -> str:
+    """A suffix that no other run has."""
+    return uuid4().hex[:SUFFIX]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +68,7 @@ class Desk:
         alerts: where alerts are.
         store_clock: a host whose clock differs from the store's decides nothing.
         job_of: the code of a job, as far as this process has it.
+        suffix: makes what tells manual runs of one second apart.
     """
 
     ledger: Ledger
@@ -66,6 +76,7 @@ class Desk:
     alerts: AlertStore
     store_clock: StoreClock
     job_of: Callable[[str], Job | None]
+    suffix: Callable[[], str] = random_suffix
 
     def in_the_way(self, what: str) -> StoreError:
         """The error of a command that met others at each of its tries.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from cronce.core.acts import What
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
+from cronce.core.errors import OperationRefusedError
 from cronce.core.operator_moves import retried, stopped
 from cronce.core.records import RunRecord, RunRef, StepRecord
 from cronce.core.resolution import Verdict, resolved
+from cronce.core.triggering import Terms, triggered
 from cronce.engine.operations.desk import Desk, RunAnswer
 
 
@@ -15,6 +17,37 @@ class RunCommands(Desk):
     """Commands about runs."""
 
     __slots__ = ()
+
+    def trigger(self, job: str, input_json: str | None = None, *, by: str, why: str) -> RunRecord:
+        """Ask for a run now. The stream starts it; it waits in line while the slots are taken.
+
+        A command that had no answer may have been carried out: look at the job's runs before it is given
+        again.
+
+        Args:
+            job: its name.
+            input_json: JSON text for `run.input`, at most `INPUT_LIMIT` bytes.
+            by: who asks for it.
+            why: may be empty.
+
+        Returns:
+            The run; its id ends in a suffix of its own.
+
+        Raises:
+            JobNotFoundError: there is no such job.
+            OperationRefusedError: it was removed, the input cannot be kept, nothing says how long the run may
+                take, or this host's clock is wrong.
+            StoreError: the store did not answer, or others were in the way all the time.
+        """
+        for _ in self.ledger.tries():
+            state = self.deployed(job)
+            terms = self._terms(job)
+            act = self.sign(What.TRIGGER, by, why)
+            change = triggered(state, terms, act, self.suffix(), input_json)
+            if self.ledger.apply(change) is Applied.DONE:
+                self.tell(act, run=change.after.ref.id)
+                return change.after
+        raise self.in_the_way(f"trigger job {job}")
 
     def retry(self, ref: RunRef, *, by: str, why: str) -> RunRecord:
         """Bring a run back that ended without success: it goes on at the step that failed.
@@ -106,6 +139,19 @@ class RunCommands(Desk):
             if item.chunk is not None:
                 done[item.name] = max(item.chunk, done.get(item.name, 0))
         return done
+
+    def _terms(self, job: str) -> Terms:
+        """Of the job's code; if it is not here, those of its newest run."""
+        code = self.job_of(job)
+        if code is not None:
+            return Terms.of(code)
+        now = self.ledger.clock.now()
+        for run in self.ledger.runs.runs(job, now - self.ledger.retention, now, 1):
+            return Terms(timeout=run.timeout, max_attempts=run.max_attempts)
+        raise OperationRefusedError(
+            f"nothing says how long a run of job {job} may take: it has none yet, and its code is not here; "
+            "give the command where the jobs are"
+        )
 
     def _step(self, ref: RunRef, name: str) -> StepRecord | None:
         return next((item for item in self.steps.load(ref) if item.name == name and item.chunk is None), None)
