@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -247,6 +248,15 @@ def test_p105_what_a_function_does_that_only_reads_is_no_effect(tmp_path: Path) 
 
     assert "writes the file" in told(reads)
     assert_resumable(declare(reads), reads=[people])
+
+
+def test_p105_a_call_of_aws_that_only_reads_may_connect(tmp_path: Path) -> None:
+    def _make_api_call(operation_name: str) -> None:  # what boto3 passes every call through
+        with socket.socket(socket.AF_UNIX) as nobody, suppress(OSError):
+            nobody.connect(str(tmp_path / operation_name))
+
+    assert_resumable(declare(lambda run: _make_api_call("GetItem")))
+    assert told(lambda run: _make_api_call("PutItem")) == "<lambda> calls AWS: PutItem"
 
 
 def test_p105_within_a_step_everything_is_allowed(tmp_path: Path) -> None:
