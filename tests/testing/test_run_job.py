@@ -214,6 +214,15 @@ def test_a_long_run_goes_through_several_invocations() -> None:
     assert (result.duration, result.invocations) == (HOUR, 5)
 
 
+@pytest.mark.parametrize("takes", ["70s", "2m", "14m"])
+def test_no_item_is_begun_that_the_invocation_has_no_time_for(takes: str) -> None:
+    def long(run: Run) -> None:
+        run.each("work", range(24), str, checkpoint_every=50)
+
+    result = run_job(declare(long, timeout="10h"), takes={"work": takes})
+    assert (result.status, result.attempts, len(result.calls["work"])) == ("SUCCEEDED", 1, 24)
+
+
 def test_a_function_that_works_past_the_end_of_its_invocation_is_cut_off() -> None:
     def long(run: Run) -> None:
         run.step("first", str, 1)

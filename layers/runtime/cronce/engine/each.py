@@ -4,6 +4,10 @@ Guaranteed: an item that is recorded is not done again. No item begins after a s
     are waited for, and what is finished is recorded, before anything is raised. Only a worker that is killed
     loses what lies behind the last checkpoint: at most `checkpoint_every` items, and those under way.
 
+No item begins that is not likely to be finished in this invocation, measured by the longest one before it in
+    this invocation: cut off, it would cost the run an attempt in every invocation. The first one begins in
+    any case, so each invocation makes progress, or shows that an item is too long for any.
+
 Items are pulled one by one, no more of them than can be done at once and one, so that they may be an iterator
 over very many. With `results=False` nothing grows with them but their keys.
 """
@@ -11,6 +15,7 @@ over very many. With `results=False` nothing grows with them but their keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,6 +69,7 @@ class Each:
         self._checkpoints = checkpoints
         self._hands = hands
         self._results: list[Any] = []
+        self._longest = 0.0
 
     def work_off(self, items: Iterator[tuple[str, I]], work: Callable[[str, I], object]) -> list[Any] | None:
         """Do what is not done yet.
@@ -91,14 +97,16 @@ class Each:
         return self._results if self._checkpoints.keeps else None
 
     def _begin(self, task: Task) -> None:
-        self._claim.check()
+        self._claim.check(needs=timedelta(seconds=self._longest))
         self._hands.begin(task)
         while self._hands.full:
             self._take()
 
     def _text(self, work: Callable[[str, I], object], key: str, item: I) -> str:
         name = f"{self._checkpoints.name}/{key}"
+        begun = self._claim.ticks
         value = work(key, item)
+        self._longest = max(self._longest, self._claim.ticks - begun)
         if self._checkpoints.keeps:
             return steps.to_json(self._claim.record.ref.id, name, value)
         steps.refuse_coroutine(self._claim.record.ref.id, name, value)

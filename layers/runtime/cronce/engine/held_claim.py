@@ -126,6 +126,11 @@ class HeldClaim:
         return self._clock.now()
 
     @property
+    def ticks(self) -> float:
+        """Seconds that never go backwards."""
+        return self._clock.monotonic()
+
+    @property
     def remaining(self) -> timedelta:
         """Of the invocation; never negative."""
         return max(self._limits.deadline - self._clock.now(), timedelta(0))
@@ -155,8 +160,12 @@ class HeldClaim:
         if self.signalled in _OVERTAKEN_BY_TIMEOUT:
             self.signalled = Stop.TIMEOUT
 
-    def check(self) -> None:
+    def check(self, needs: timedelta = timedelta(0)) -> None:
         """Go on, or stop.
+
+        Args:
+            needs: what comes next is expected to take so long. If the invocation ends before, the next one
+                is to do it.
 
         Raises:
             ClaimLost: the claim is gone or no longer trusted.
@@ -166,7 +175,7 @@ class HeldClaim:
             Asleep: the job asked for it.
         """
         if self._stop is None:
-            found = self._found()
+            found = self._found(needs)
             if found:
                 self._close(*found)
         if self._stop is not None:
@@ -218,7 +227,7 @@ class HeldClaim:
         with self._lock:
             yield self._record
 
-    def _found(self) -> tuple[Stop, str] | None:
+    def _found(self, needs: timedelta) -> tuple[Stop, str] | None:
         run = self._record
         trusted = self._asked.elapsed(self._clock) < TRUSTED_FOR
         timed_out = self.time_left <= timedelta(0)
@@ -228,7 +237,7 @@ class HeldClaim:
             return Stop.CLAIM_LOST, "the claim was not renewed in time and can no longer be trusted"
         if run.cancel_requested:
             return Stop.CANCELLED, "an operator cancelled it"
-        if self.remaining < self._limits.reserve:
+        if self.remaining < self._limits.reserve + needs:
             return Stop.INVOCATION_ENDS, f"the invocation ends in {self.remaining}, the next one goes on"
         return None
 
