@@ -53,8 +53,8 @@ help: ## list the commands
 	@echo '  WORKERS=4                   processes that run tests (default: one a core; 0: none beside pytest itself)'
 
 .PHONY: run
-run: .venv/ready ## show a few days of real jobs on a virtual clock, in memory, in under a minute
-	@$(BIN)/python -m cronce_tools.story
+run: .venv/ready ## show a few days of real jobs on a virtual clock, in memory, in about a minute
+	@$(BIN)/python -m cronce_tools.story $(if $(SEED),--seed $(SEED))
 
 .PHONY: jobs
 jobs: .venv/ready ## check your jobs, and list them with their schedules and next times

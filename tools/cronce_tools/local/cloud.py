@@ -52,6 +52,7 @@ class Cloud:
         clock: the virtual clock that answers are dated by.
         invocations: payloads of asynchronous invocations that were accepted and not yet delivered.
         hooks: called before each call; may run other processes, kill the current one, or raise.
+        hooks_after: called after each call that was made; may kill the current process, or raise.
         calls: how many calls reached AWS, by service and operation.
         answers: what else AWS says, by service and operation: given the parameters, the answer.
     """
@@ -59,6 +60,7 @@ class Cloud:
     clock: ManualClock
     invocations: deque[bytes] = field(default_factory=deque)
     hooks: list[Hook] = field(default_factory=list)
+    hooks_after: list[Hook] = field(default_factory=list)
     calls: dict[tuple[str, str], int] = field(default_factory=dict)
     answers: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     _processes: list[Process] = field(default_factory=lambda: [Process("operator")])
@@ -100,11 +102,18 @@ class Cloud:
             if process.killed:
                 raise ProcessKilled(process.name)
             service = client.meta.service_model.service_name
+            call = Call(process.name, service, operation, parameters)
             for hook in tuple(self.hooks):
-                hook(Call(process.name, service, operation, parameters))
+                hook(call)
             self.calls[service, operation] = self.calls.get((service, operation), 0) + 1
-            if (service, operation) == ("lambda", "Invoke"):
-                self.invocations.append(parameters["Payload"])
-                return {"StatusCode": 202, "ResponseMetadata": {"HTTPStatusCode": 202}}
-            answer = self.answers.get((service, operation))
-            return answer(parameters) if answer else proceed()
+            answer = self._answer(call, proceed)
+            for hook in tuple(self.hooks_after):
+                hook(call)
+            return answer
+
+    def _answer(self, call: Call, proceed: Proceed) -> Any:
+        if (call.service, call.operation) == ("lambda", "Invoke"):
+            self.invocations.append(call.parameters["Payload"])
+            return {"StatusCode": 202, "ResponseMetadata": {"HTTPStatusCode": 202}}
+        answer = self.answers.get((call.service, call.operation))
+        return answer(call.parameters) if answer else proceed()

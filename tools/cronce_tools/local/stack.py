@@ -28,6 +28,7 @@ from botocore.exceptions import ClientError
 from cronce.aws.dynamodb import make_client
 from cronce.aws.store import DynamoStore
 from cronce.bootstrap.process import using_clock
+from cronce.core.errors import StoreError
 from cronce.core.records import RunRecord
 from cronce.testing import ClockRenewal, ManualClock
 from cronce_tools.local.alarms import Alarm, Metrics, alarms
@@ -100,6 +101,7 @@ class LocalStack:
     topic: str = ""
     probe: str = ""
     _requests: int = 0
+    _errors_end_invocations: bool = False
 
     def __post_init__(self) -> None:
         self.console = Console(self.clock, self.metrics)
@@ -158,6 +160,19 @@ class LocalStack:
                 return handler(dict(event), context)
             except ProcessKilled:
                 return None
+            except StoreError:
+                if not self._errors_end_invocations:
+                    raise
+                return None
+
+    @contextmanager
+    def errors_as_in_lambda(self) -> Iterator[None]:
+        """Let a store that does not answer end the invocation alone, until the end of the block."""
+        self._errors_end_invocations = True
+        try:
+            yield
+        finally:
+            self._errors_end_invocations = False
 
     def play(self, minutes: int = 1) -> None:
         """Let so many minutes pass: in each a tick, all runs that are due, a patrol.

@@ -13,6 +13,8 @@ from cronce_tools.local.stack import FUNCTIONS
 
 SAMPLES = ("daily_menu", "inventory_sync", "renewal_invoices")
 OWN = Path(__file__).resolve().parent / "jobs"
+AT_NIGHT = Path(__file__).resolve().parent / "night_jobs"
+"""Jobs of the night of faults, which has a stack of its own."""
 
 
 class MissingSampleError(Exception):
@@ -20,8 +22,11 @@ class MissingSampleError(Exception):
 
 
 @contextmanager
-def cast() -> Iterator[None]:
-    """Make the package `jobs` hold the story's jobs and nothing else, until the end of the block.
+def cast(own: Path) -> Iterator[None]:
+    """Make the package `jobs` hold the samples and the story's own jobs, until the end of the block.
+
+    Args:
+        own: the folder of the latter.
 
     Raises:
         MissingSampleError: a sample job was deleted.
@@ -35,7 +40,7 @@ def cast() -> Iterator[None]:
                     f"the story plays the sample job functions/jobs/{name}.py, which is not there"
                 )
             shutil.copy(source, folder)
-        jobs.__path__[:] = [folder, str(OWN)]
+        jobs.__path__[:] = [folder, str(own)]
         try:
             yield
         finally:

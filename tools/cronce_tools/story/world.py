@@ -125,6 +125,15 @@ class World:
         finally:
             self.stack.cloud.hooks.remove(hook)
 
+    @contextmanager
+    def hook_after(self, hook: Hook) -> Iterator[None]:
+        """See every call to AWS once it was made, until the end of the block."""
+        self.stack.cloud.hooks_after.append(hook)
+        try:
+            yield
+        finally:
+            self.stack.cloud.hooks_after.remove(hook)
+
     def effects(self, kind: str, containing: str) -> list[str]:
         """Keys of what took effect outside: the outbox's items of a kind whose key contains a text."""
         pages = (
