@@ -23,7 +23,8 @@ import pytest
 from cronce import Cron, Run, job
 from cronce.testing import ClockRenewal, ManualClock, run_job
 from cronce_tools.local.cloud import ProcessKilled
-from cronce_tools.local.stack import TIMEOUTS, LocalStack, local_stack
+from cronce_tools.local.lambda_context import TIMEOUTS
+from cronce_tools.local.stack import LocalStack, local_stack
 from cronce_tools.local.template import Template
 
 Record = dict[str, Any]

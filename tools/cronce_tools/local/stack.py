@@ -34,17 +34,15 @@ from cronce.testing import ClockRenewal, ManualClock
 from cronce_tools.local.alarms import Alarm, Metrics, alarms
 from cronce_tools.local.cloud import Cloud, ProcessKilled
 from cronce_tools.local.console import Console, output_to
+from cronce_tools.local.lambda_context import REGION, LambdaContext
 from cronce_tools.local.stream import Stream
 from cronce_tools.local.template import Template
 
 FUNCTIONS = Path(__file__).resolve().parents[3] / "functions"
 STACK = "cronce-local"
-REGION = "us-east-1"
 TABLES = {"RunsTable": "runs", "StepsTable": "steps", "OutboxTable": "outbox"}
 EXECUTOR = f"arn:aws:lambda:{REGION}:123456789012:function:executor:live"
 EXECUTOR_LOG = "/aws/lambda/executor"
-TIMEOUTS = {"scheduler": 45, "dispatcher": 30, "executor": 900, "watchdog": 45}
-"""Seconds, as the template's defaults; a test compares them."""
 MINUTE = timedelta(minutes=1)
 AFTER_THE_MINUTE = timedelta(seconds=4)
 """EventBridge delivers some seconds after the full minute."""
@@ -57,24 +55,6 @@ MANY = 10_000
 """More runs than a test makes."""
 ROUNDS = 1000
 """Bound of deliveries in one minute: a loop between functions would otherwise never end."""
-
-
-class LambdaContext:
-    """What Lambda hands to a handler, its deadline on the virtual clock."""
-
-    def __init__(self, function: str, request_id: str, clock: ManualClock) -> None:
-        self.function_name = function
-        self.aws_request_id = request_id
-        self.invoked_function_arn = f"arn:aws:lambda:{REGION}:123456789012:function:{function}:live"
-        self.memory_limit_in_mb = 512
-        self.log_group_name = f"/aws/lambda/{function}"
-        self.log_stream_name = f"{function}/{request_id}"
-        self._clock = clock
-        self._deadline = clock.now() + timedelta(seconds=TIMEOUTS[function])
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until Lambda ends the invocation."""
-        return max(0, int((self._deadline - self._clock.now()) / timedelta(milliseconds=1)))
 
 
 @dataclass
