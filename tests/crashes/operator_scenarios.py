@@ -94,7 +94,27 @@ def triggered(stack: Stack) -> None:
     stack.deliver()
 
 
+def with_a_past(stack: Stack) -> None:
+    """A job whose hours of the night have no record, and an executor that stands until they are asked for."""
+    deployed(stack, declare("filled", only_step(stack), schedule=Cron("0 0-4 * * *"), retry=MANY))
+    stack.executing = False
+
+
+def backfilled(stack: Stack) -> None:
+    """A person asks for three of them."""
+
+    def fill(operations: Operations) -> None:
+        plan = operations.preview("filled", at(2), at(4))
+        for _ in operations.backfill(plan, by="ann", why="lost in the move"):
+            pass
+
+    stack.command(fill)
+    stack.executing = True
+    stack.deliver()
+
+
 SCENARIOS = (
+    Scenario(name="backfill", starts=HALF_PAST_FIVE, setup=with_a_past, life=backfilled, bound=13),
     Scenario(name="trigger", starts=HALF_PAST_FIVE, setup=asked_for, life=triggered),
     Scenario(name="pause", starts=HALF_PAST_FIVE, setup=hourly, life=an_hour_of_pause),
     Scenario(name="brought-back", starts=HALF_PAST_FIVE, setup=failing, life=brought_back),
