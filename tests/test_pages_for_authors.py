@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import cronce
+from cronce.core.run_input import INPUT_LIMIT
 from cronce.core.steps import CONCURRENCY_LIMIT, NAME_LIMIT, RESULT_LIMIT
 from cronce.engine.run_facts import RunFacts
 from cronce.engine.run_handle import Run
@@ -83,6 +84,7 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     assert f"1 to {NAME_LIMIT} printable characters" in API
     assert f"in threads; at most {CONCURRENCY_LIMIT}" in API
     assert f"at most {RESULT_LIMIT // 1024} KB each" in API
+    assert f"at most {INPUT_LIMIT // 1024} KB of JSON" in API
 
 
 def test_what_a_job_may_raise_can_be_imported() -> None:

@@ -39,16 +39,22 @@ def {function}(run: Run) -> None:
 '''
 
 TEST = '''\
-"""The job {name} on the deployed handlers, with AWS in memory and a clock that the test moves."""
+"""The job {name}: its worker killed at every place, and on the deployed handlers, with AWS in memory."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from cronce.testing import assert_resumable
 from cronce_tools.local.stack import local_stack
+from jobs.{function} import {function}
 
 DUE = datetime({due:%Y}, {due.month}, {due.day}, {due.hour}, {due.minute}, tzinfo=UTC)
 """{local}, one of its times."""
+
+
+def test_{function}_is_resumable() -> None:
+    assert_resumable({function}, at=DUE)
 
 
 def test_{function}_runs_at_its_time() -> None:
