@@ -62,7 +62,7 @@ def accepted(status: int = 202) -> dict[str, Any]:
 def test_a_run_is_one_asynchronous_invocation_with_its_id(client: LambdaClient, stub: Stubber) -> None:
     stub.add_response("invoke", accepted(), REQUEST)
 
-    LambdaInvoker(client, EXECUTOR).invoke(RUN)
+    LambdaInvoker(lambda: client, EXECUTOR).invoke(RUN)
 
     stub.assert_no_pending_responses()
 
@@ -77,7 +77,7 @@ def test_a_refused_request_names_run_and_cause(
     stub.add_client_error("invoke", code, "not today", http_status_code=status, expected_params=REQUEST)
 
     with pytest.raises(DispatchError) as raised:
-        LambdaInvoker(client, EXECUTOR).invoke(RUN)
+        LambdaInvoker(lambda: client, EXECUTOR).invoke(RUN)
 
     assert all(part in str(raised.value) for part in (RUN.id, EXECUTOR, code, "not today"))
 
@@ -86,7 +86,7 @@ def test_an_answer_that_is_no_acceptance_is_not_taken_for_one(client: LambdaClie
     stub.add_response("invoke", accepted(200), REQUEST)
 
     with pytest.raises(DispatchError, match="status 200 instead of 202"):
-        LambdaInvoker(client, EXECUTOR).invoke(RUN)
+        LambdaInvoker(lambda: client, EXECUTOR).invoke(RUN)
 
 
 def test_p14_a_lambda_that_never_answers_fails_in_bounded_time() -> None:
@@ -96,7 +96,7 @@ def test_p14_a_lambda_that_never_answers_fails_in_bounded_time() -> None:
         )
 
         with pytest.raises(DispatchError, match="ReadTimeoutError"):
-            LambdaInvoker(client, EXECUTOR).invoke(RUN)
+            LambdaInvoker(lambda: client, EXECUTOR).invoke(RUN)
 
 
 def test_a_lambda_that_cannot_be_reached_is_a_dispatch_error() -> None:
@@ -105,7 +105,7 @@ def test_a_lambda_that_cannot_be_reached_is_a_dispatch_error() -> None:
     client = bounded_client("lambda", attempts=1, endpoint_url=closed, **KEYS)
 
     with pytest.raises(DispatchError, match="EndpointConnectionError"):
-        LambdaInvoker(client, EXECUTOR).invoke(RUN)
+        LambdaInvoker(lambda: client, EXECUTOR).invoke(RUN)
 
 
 @pytest.mark.parametrize("service", ["lambda", "sns"])

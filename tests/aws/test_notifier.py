@@ -65,7 +65,7 @@ def mailbox() -> Iterator[Mailbox]:
 
 
 def test_p12_a_notice_arrives_with_subject_body_and_attributes(mailbox: Mailbox) -> None:
-    SnsNotifier(mailbox.client, mailbox.topic).publish(NOTICE)
+    SnsNotifier(lambda: mailbox.client, mailbox.topic).publish(NOTICE)
 
     (letter,) = mailbox.letters()
     assert (letter["Subject"], letter["Message"]) == (NOTICE.subject, NOTICE.body)
@@ -77,7 +77,7 @@ def test_p12_a_notice_arrives_with_subject_body_and_attributes(mailbox: Mailbox)
 
 
 def test_i49_a_notice_published_twice_carries_the_same_id(mailbox: Mailbox) -> None:
-    notifier = SnsNotifier(mailbox.client, mailbox.topic)
+    notifier = SnsNotifier(lambda: mailbox.client, mailbox.topic)
     notifier.publish(NOTICE)
     notifier.publish(NOTICE)
 
@@ -104,7 +104,7 @@ def test_a_subject_is_one_line_of_ascii_under_a_hundred_characters(
 ) -> None:
     assert subject_line(subject) == line
 
-    SnsNotifier(mailbox.client, mailbox.topic).publish(replace(NOTICE, subject=subject))
+    SnsNotifier(lambda: mailbox.client, mailbox.topic).publish(replace(NOTICE, subject=subject))
     assert mailbox.letters()[0]["Subject"] == line
 
 
@@ -118,12 +118,12 @@ def test_a_body_that_is_too_long_is_cut_at_a_whole_letter(mailbox: Mailbox, body
     assert BODY_LIMIT - 2 <= len(cut.encode()) <= BODY_LIMIT
     assert (body.startswith(cut.removesuffix("...")), cut.endswith("...")) == (True, True)
 
-    SnsNotifier(mailbox.client, mailbox.topic).publish(replace(NOTICE, body=body))
+    SnsNotifier(lambda: mailbox.client, mailbox.topic).publish(replace(NOTICE, body=body))
     assert mailbox.letters()[0]["Message"] == cut
 
 
 def test_an_empty_body_is_not_sent_empty(mailbox: Mailbox) -> None:
-    SnsNotifier(mailbox.client, mailbox.topic).publish(replace(NOTICE, body=""))
+    SnsNotifier(lambda: mailbox.client, mailbox.topic).publish(replace(NOTICE, body=""))
 
     assert mailbox.letters()[0]["Message"] == "cronce"
 
@@ -132,7 +132,7 @@ def test_a_topic_that_is_gone_names_notice_and_cause(mailbox: Mailbox) -> None:
     mailbox.client.delete_topic(TopicArn=mailbox.topic)
 
     with pytest.raises(NotifyError) as raised:
-        SnsNotifier(mailbox.client, mailbox.topic).publish(NOTICE)
+        SnsNotifier(lambda: mailbox.client, mailbox.topic).publish(NOTICE)
 
     assert NOTICE.id in str(raised.value)
     assert "NotFound" in str(raised.value)
@@ -145,4 +145,4 @@ def test_p14_an_sns_that_never_answers_fails_in_bounded_time() -> None:
         )
 
         with pytest.raises(NotifyError, match="ReadTimeoutError"):
-            SnsNotifier(client, "arn:aws:sns:eu-central-1:123456789012:notices").publish(NOTICE)
+            SnsNotifier(lambda: client, "arn:aws:sns:eu-central-1:123456789012:notices").publish(NOTICE)

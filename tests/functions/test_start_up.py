@@ -3,20 +3,24 @@
 Invariants:
 - a function loads its own part of the engine and none of the others'; the scheduler dispatches, too;
 - dispatcher and watchdog load neither the scheduler's planning nor what executes jobs;
-- all AWS clients of a process come from one session, which reads AWS's descriptions once.
+- all AWS clients of a process come from one session, which reads AWS's descriptions once; one that is seldom
+  needed is made when it is, once; nobody looks through the folders of all services.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cronce.aws.clients import SERVICES, new_session
 from cronce.bootstrap.process import made
 from cronce.bootstrap.scheduler import scheduler
 from cronce.bootstrap.watchdog import watchdog
@@ -59,7 +63,7 @@ def test_a_function_loads_what_it_needs(function: str, unwanted: set[str]) -> No
 
 @pytest.mark.usefixtures("settings")
 @pytest.mark.parametrize("make", [scheduler, watchdog])
-def test_all_clients_of_a_process_come_from_one_session(
+def test_all_clients_of_a_process_come_from_one_session_and_seldom_ones_when_they_are_needed(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], object]
 ) -> None:
     monkeypatch.setenv("CRONCE_TOPIC_ARN", "arn:aws:sns:eu-west-1:123456789012:shop")
@@ -72,4 +76,24 @@ def test_all_clients_of_a_process_come_from_one_session(
 
     monkeypatch.setattr(session, "create_client", create_client)
     make()
-    assert len(asked) == 2
+    assert asked == ["dynamodb"]
+    seldom = made(lambda process: process.client_when_needed("sns"))
+    assert asked == ["dynamodb"]
+    with ThreadPoolExecutor() as threads:
+        clients = set(threads.map(lambda _: seldom(), range(20)))
+    assert (len(clients), asked) == (1, ["dynamodb", "sns"])
+
+
+def test_a_client_is_made_without_a_look_through_all_services(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    listdir = os.listdir
+
+    def counted(folder: str) -> list[str]:
+        looked.append(folder)
+        return listdir(folder)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    session = new_session()
+    for service in SERVICES:
+        session.create_client(service, region_name="eu-west-1")
+    assert len(looked) < 3 * len(SERVICES)  # versions of a description; there are hundreds of services

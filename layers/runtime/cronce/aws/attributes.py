@@ -9,13 +9,14 @@ guessed: an item that was edited by hand is left to a person.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from cronce.core.errors import NewerItemError, RefusedError, UnreadableItemError
 from cronce.core.instants import from_text, to_text
+from cronce.core.values import dataclass
 
 Attribute = dict[str, Any]
 """One value with its type tag: `{"S": "text"}`, `{"N": "1"}`, ..."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +24,7 @@ from cronce.aws.limits import BATCH_READ, check_transaction, check_write
 from cronce.aws.writes import Kind, Write, names_in
 from cronce.core.errors import RefusedError, StoreError
 from cronce.core.ports import Clock
+from cronce.core.values import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -12,6 +11,7 @@ from cronce.aws.attributes import INSTANT
 from cronce.aws.calls import Calls
 from cronce.core.answers import DueEntry
 from cronce.core.run import DueKind
+from cronce.core.values import dataclass
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """What stands for an instant that cannot be read: somebody is made to look at the item, and reading it says

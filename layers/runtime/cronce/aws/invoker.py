@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cronce.aws.clients import FAILURES, told
@@ -20,11 +21,11 @@ class LambdaInvoker:
     """`Invoker` on Lambda. One object serves many threads.
 
     Args:
-        client: made by `cronce.aws.clients.bounded_client("lambda")`.
+        client: gives a client made by `cronce.aws.clients.bounded_client("lambda")`; asked when it is needed.
         executor: name or ARN of the executor, with its alias.
     """
 
-    def __init__(self, client: LambdaClient, executor: str) -> None:
+    def __init__(self, client: Callable[[], LambdaClient], executor: str) -> None:
         self._client = client
         self._executor = executor
 
@@ -39,7 +40,9 @@ class LambdaInvoker:
         """
         payload = json.dumps({"run": ref.id}).encode()
         try:
-            answer = self._client.invoke(FunctionName=self._executor, InvocationType="Event", Payload=payload)
+            answer = self._client().invoke(
+                FunctionName=self._executor, InvocationType="Event", Payload=payload
+            )
         except FAILURES as error:
             raise DispatchError(f"run {ref.id}: {self._executor} was not invoked: {told(error)}") from error
         status = answer["StatusCode"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -33,6 +32,7 @@ from cronce.aws.keys import SHAPED, job_key, registry_key
 from cronce.core.jobstate import Held, JobState, Pause, Registry, RegistryEntry
 from cronce.core.records import Slots
 from cronce.core.run import DueKind
+from cronce.core.values import dataclass
 
 PAUSE_FORMS: Forms = {"at": INSTANT, "by": FREE_TEXT, "why": FREE_TEXT}
 ENTRY_FORMS: Forms = {"module": TEXT, "schedule_hash": TEXT, "grace": SECONDS}

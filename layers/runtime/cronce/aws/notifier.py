@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cronce.aws.clients import FAILURES, told
@@ -27,11 +28,11 @@ class SnsNotifier:
     and `id`, for filter policies and for recognising a notice that comes twice.
 
     Args:
-        client: made by `cronce.aws.clients.bounded_client("sns")`.
+        client: gives a client made by `cronce.aws.clients.bounded_client("sns")`; asked when it is needed.
         topic_arn: a standard topic.
     """
 
-    def __init__(self, client: SNSClient, topic_arn: str) -> None:
+    def __init__(self, client: Callable[[], SNSClient], topic_arn: str) -> None:
         self._client = client
         self._topic_arn = topic_arn
 
@@ -43,7 +44,7 @@ class SnsNotifier:
         """
         values = {"scope": notice.scope, "kind": notice.kind, "id": notice.id}
         try:
-            self._client.publish(
+            self._client().publish(
                 TopicArn=self._topic_arn,
                 Subject=subject_line(notice.subject),
                 Message=body_text(notice.body),

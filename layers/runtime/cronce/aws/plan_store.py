@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from cronce.core.errors import RefusedError
 from cronce.core.jobstate import Gap, GapReason, JobWindow
 from cronce.core.lease import Grant
 from cronce.core.records import RunRecord, RunRef
+from cronce.core.values import dataclass
 
 #   tick 1 reads the job: planned_to = 10:00 ... stands still
 #   tick 2 reads it, plans (10:00, 10:01], writes planned_to = 10:01

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
 from cronce.core.errors import SettingsError
+from cronce.core.values import dataclass
 
 RETENTION_DAYS = 400
 """Days that a finished run is kept if nothing is said: a year, and time to look back at it."""

@@ -11,12 +11,12 @@ record without a sequence number cannot be reported; it is in the log.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from cronce.aws.outline import outline
 from cronce.core.errors import EventError
 from cronce.core.records import RunRef
 from cronce.core.run import Dispatch, RunStatus
+from cronce.core.values import dataclass
 
 SOURCE = "aws:dynamodb"
 SHOWN = 120

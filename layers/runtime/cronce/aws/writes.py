@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from cronce.aws.attributes import Attribute, Item
+from cronce.core.values import dataclass
 
 _PLACEHOLDER = re.compile(r"#(\w+)")
 

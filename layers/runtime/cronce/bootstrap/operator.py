@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cronce.aws.dynamodb import make_client
 from cronce.aws.store import DynamoStore
 from cronce.bootstrap.process import made
+from cronce.core.values import dataclass
 from cronce.engine.inquiry import Inquiry
 from cronce.engine.ledger import Ledger
 from cronce.engine.operations import Operations

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from uuid import uuid4
 
-from botocore.session import get_session
-
+from cronce.aws.clients import bounded_client, made_when_needed, new_session
 from cronce.aws.clock import SystemClock
 from cronce.aws.output import standard_output
 from cronce.aws.telemetry import PowertoolsTelemetry
 from cronce.core.claim import Invocation
+from cronce.core.values import dataclass
 
 if TYPE_CHECKING:
     from botocore.session import Session
@@ -86,7 +85,11 @@ class Process:
     @cached_property
     def session(self) -> Session:
         """The session of all AWS clients: a second one would read the descriptions of AWS again (50 ms)."""
-        return get_session()
+        return new_session()
+
+    def client_when_needed(self, service: str) -> Callable[[], Any]:
+        """Gives a client of this session, made at the first call: what is seldom needed costs no start."""
+        return made_when_needed(partial(bounded_client, service, session=self.session))
 
     def telemetry(self, service: str, stack: str) -> PowertoolsTelemetry:
         """Lines and metrics of a function of the stack, on standard output."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cronce.aws.invoker import LambdaInvoker
 from cronce.aws.settings import scheduler_settings
-from cronce.bootstrap.dispatcher import dispatcher_of
 from cronce.bootstrap.process import JOBS, Function, forget, made
 from cronce.bootstrap.stores import ledger_of, store_of
 from cronce.core.zones import check_zone_data
 from cronce.engine.claims import Claims
+from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.registry import Catalog, discover
 from cronce.engine.scheduler import Scheduler
 from cronce.engine.sweep import Sweep
@@ -37,7 +38,9 @@ def _make(process: Process) -> Function[Ticker]:
     telemetry = process.telemetry("scheduler", settings.stack)
     store = store_of(process, settings.store)
     ledger = ledger_of(process, store, settings.store, telemetry)
-    dispatcher = dispatcher_of(process, settings.executor, telemetry)
+    # The sweep starts only what the stream has not.
+    invoker = LambdaInvoker(process.client_when_needed("lambda"), settings.executor)
+    dispatcher = Dispatcher(invoker=invoker, telemetry=telemetry)
     planning = PlanningPorts(
         clock=process.clock,
         registry=store.registry,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cronce.aws.clients import bounded_client
 from cronce.aws.notifier import SnsNotifier
 from cronce.aws.settings import watchdog_settings
 from cronce.bootstrap.process import Function, made
@@ -36,7 +35,7 @@ def _make(process: Process) -> Function[Watchdog]:
         runs=store.runs,
         index=store.index,
         alerts=store.alerts,
-        notifier=SnsNotifier(bounded_client("sns", session=process.session), settings.topic_arn),
+        notifier=SnsNotifier(process.client_when_needed("sns"), settings.topic_arn),
         telemetry=telemetry,
     )
     return Function(part=Watchdog(ports), telemetry=telemetry, clock=process.clock)

@@ -15,7 +15,6 @@ not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -23,6 +22,7 @@ from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import RunRecord
 from cronce.core.run import RunStatus
 from cronce.core.schedule import Schedule
+from cronce.core.values import dataclass
 
 _STRICTLY = timedelta(seconds=1)
 # Occurrences are whole seconds, and windows of schedules leave their start out.

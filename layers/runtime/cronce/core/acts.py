@@ -6,11 +6,11 @@ act that makes way for another one is kept beside the steps, in the very transac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from cronce.core.errors import OperationRefusedError
+from cronce.core.values import dataclass
 
 WHO_LIMIT = 64
 """Bytes of who did it: a name, an address, the end of a role's ARN."""

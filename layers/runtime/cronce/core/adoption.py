@@ -8,7 +8,7 @@ instant even if that has passed, so that it is judged (late, or a day too late) 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cronce.core.births import gap
@@ -16,6 +16,7 @@ from cronce.core.job import Job
 from cronce.core.jobstate import Gap, GapReason, Held, JobState, JobWindow
 from cronce.core.records import Slots
 from cronce.core.schedule import At, Schedule, schedule_hash
+from cronce.core.values import dataclass
 from cronce.core.zone_change import first_wall
 
 ANCHOR_BACK = timedelta(seconds=60)

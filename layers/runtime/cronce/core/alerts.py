@@ -7,11 +7,11 @@ time) is the id of its notices, so that a notice published twice can be recognis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from cronce.core.acts import Act
+from cronce.core.values import dataclass
 
 SCHEDULER = "SCHEDULER"
 """Scope of the alert that concerns the scheduler itself; every other scope is a job's name."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from cronce.core.jobstate import GapReason, JobState
 from cronce.core.records import RunRef
 from cronce.core.run import DueKind
+from cronce.core.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

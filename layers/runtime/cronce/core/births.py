@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -26,6 +26,7 @@ from cronce.core.moves import PENDING_REDISPATCH, queued, skipped
 from cronce.core.records import RunRecord, RunRef, Slots
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus
 from cronce.core.schedule import Schedule
+from cronce.core.values import dataclass
 
 WINDOW_ACTIONS = 90
 """Writes of one job in one tick: a transaction takes 100, and the lease is checked in it too."""

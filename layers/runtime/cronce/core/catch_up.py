@@ -21,12 +21,12 @@ the cap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cronce.core.job import CatchUp, Job
 from cronce.core.judgement import ON_TIME
+from cronce.core.values import dataclass
 
 FORGETTING_MARGIN = timedelta(days=1)
 """Nothing runs that is older than retention less this: its record may have existed and be forgotten."""

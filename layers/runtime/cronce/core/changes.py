@@ -15,7 +15,7 @@ attempt that is kept, the step that is resolved) stands in the same transaction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -25,6 +25,7 @@ from cronce.core.instants import to_text
 from cronce.core.records import AttemptRecord, RunRecord, Slots, StepRecord
 from cronce.core.run import RunStatus, transition_problem
 from cronce.core.run_input import RunInput
+from cronce.core.values import dataclass
 
 
 class Guard(StrEnum):

@@ -24,11 +24,11 @@ believed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cronce.core.lease import BELIEF_MARGIN
 from cronce.core.records import RunRecord
+from cronce.core.values import dataclass
 
 CLAIM_TTL = timedelta(seconds=60)
 """How long a claim stands: a crash is noticed within two minutes, and a renewal may fail."""

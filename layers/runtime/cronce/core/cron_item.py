@@ -8,12 +8,11 @@ of its stepped wrap-around ranges are wrong. A refusal says what to write instea
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
 
 from croniter import croniter
 
 from cronce.core.errors import DefinitionError
+from cronce.core.values import dataclass
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -22,7 +21,7 @@ _MONTHS = (
 _WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Field:
     """One of the five fields of an expression."""
 
@@ -32,7 +31,7 @@ class Field:
     high: int
     full_names: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """The names that stand for its values, beginning with the lowest; the first three letters of each."""
         return tuple(full_name[:3] for full_name in self.full_names)
@@ -51,7 +50,7 @@ WEEKDAY = Field(position=4, name="day-of-week", low=0, high=7, full_names=_WEEKD
 FIELDS = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Item:
     """What one item allows.
 
@@ -76,41 +75,39 @@ _NTH = re.compile(rf"(?P<day>{_VALUE})#(?P<nth>[0-9]+)", re.ASCII)
 _LAST_WEEKDAY = re.compile(r"l(?P<day>[0-7])", re.ASCII)
 
 
-_KNOWN_FORMS = tuple(
-    (re.compile(form, re.ASCII), message)
-    for form, message in (
-        (r"", "{field} has an empty item: remove the comma, or write the missing value"),
+_KNOWN_FORMS = (
+    (r"", "{field} has an empty item: remove the comma, or write the missing value"),
+    (
+        r"[hr](\(.*)?(/.*)?|.*~.*",
+        "{item} lets the program choose ({field}): write the value, for example 17 for a minute",
+    ),
+    (
+        r"([0-9]+|l)w|w[0-9]*",
         (
-            r"[hr](\(.*)?(/.*)?|.*~.*",
-            "{item} lets the program choose ({field}): write the value, for example 17 for a minute",
+            "{item} (the nearest weekday) is not supported: write the day of the month, or MON-FRI in "
+            "day-of-week, and leave dates out with the job's exclude="
         ),
+    ),
+    (
+        r".*\?.*",
         (
-            r"([0-9]+|l)w|w[0-9]*",
-            (
-                "{item} (the nearest weekday) is not supported: write the day of the month, or MON-FRI in "
-                "day-of-week, and leave dates out with the job's exclude="
-            ),
+            "'?' stands only alone in day-of-month or day-of-week, where it means '*': "
+            "write * instead of {item} in {field}"
         ),
+    ),
+    (r"-.*", "{item} in {field} is negative: it takes {low} to {high}"),
+    (r".*#.*", "{item} is not understood in {field}: the second Friday is 5#2 or FRI#2, in day-of-week"),
+    (
+        r"l.*|[0-9]+l|.*-l(/.*)?|(sun|mon|tue|wed|thu|fri|sat)l",
         (
-            r".*\?.*",
-            (
-                "'?' stands only alone in day-of-month or day-of-week, where it means '*': "
-                "write * instead of {item} in {field}"
-            ),
+            "{item} is not understood in {field}: the last day of a month is L alone in day-of-month, "
+            "the last Friday is L5 in day-of-week, and a range to the end of the month is 28-31"
         ),
-        (r"-.*", "{item} in {field} is negative: it takes {low} to {high}"),
-        (r".*#.*", "{item} is not understood in {field}: the second Friday is 5#2 or FRI#2, in day-of-week"),
-        (
-            r"l.*|[0-9]+l|.*-l(/.*)?|(sun|mon|tue|wed|thu|fri|sat)l",
-            (
-                "{item} is not understood in {field}: the last day of a month is L alone in day-of-month, "
-                "the last Friday is L5 in day-of-week, and a range to the end of the month is 28-31"
-            ),
-        ),
-        (r"(?s).*", "{item} is not understood in {field}: write a value, a-b, */n, a-b/n or a list of them"),
-    )
+    ),
+    (r"(?s).*", "{item} is not understood in {field}: write a value, a-b, */n, a-b/n or a list of them"),
 )
-# What other programs accept and what people try, with the message that helps; the first that fits.
+# What other programs accept and what people try, with the message that helps; the first that fits. They are
+# compiled when something is not understood, else every start would pay for them.
 
 
 def read_item(text: str, field: Field) -> Item:
@@ -230,5 +227,5 @@ def _why_not_understood(text: str, field: Field) -> str:
     """The message for an item that fits no accepted form."""
     if text and any(full_name.startswith(text) for full_name in field.full_names):
         return f"{text!r} is not a name that {field.name} takes: write its first three letters"
-    message = next(message for form, message in _KNOWN_FORMS if form.fullmatch(text))
+    message = next(message for form, message in _KNOWN_FORMS if re.fullmatch(form, text, re.ASCII))
     return message.format(item=repr(text.upper()), field=field.name, low=field.low, high=field.high)

@@ -16,11 +16,11 @@ difference.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
 from cronce.core.cron_fields import CronFields
+from cronce.core.values import dataclass
 from cronce.core.zones import Stretch, stretches
 
 _MARGIN = timedelta(days=2)
@@ -53,7 +53,7 @@ class DstRepeat(Enum):
     """It fires in every pass."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FiringRule:
     """Everything that decides when a cron schedule fires."""
 

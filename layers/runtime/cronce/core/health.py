@@ -18,7 +18,6 @@ not judged at all: either a tick plans it in a moment, or the silence is told.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -30,6 +29,7 @@ from cronce.core.lease import Lease
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus
 from cronce.core.schedule import schedule_from_spec
+from cronce.core.values import dataclass
 
 SILENT_AFTER = timedelta(minutes=4)
 """Ticks come within each minute and may take 45 s, so two in a row can be lost without a word; with a patrol

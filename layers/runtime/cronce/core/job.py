@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +20,7 @@ from cronce.core.job_function import check_function, with_arguments
 from cronce.core.made_jobs import tell_made
 from cronce.core.retry import Retry
 from cronce.core.schedule import At, Cron, Every, Schedule
+from cronce.core.values import dataclass
 
 if TYPE_CHECKING:
     from cronce.engine.run_handle import Run

@@ -7,11 +7,12 @@ operator who was first makes a tick's plan void (`JobWindow`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cronce.core.acts import PastAct, displaced
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import Slots
+from cronce.core.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

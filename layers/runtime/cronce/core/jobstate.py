@@ -7,13 +7,14 @@ is true.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cronce.core.acts import Act
 from cronce.core.records import RunRecord, RunRef, Slots
 from cronce.core.run import DueKind, Notice
+from cronce.core.values import dataclass
 
 
 class Held(StrEnum):

@@ -15,8 +15,9 @@ token; clocks differ -> the tick stops at more than `CLOCK_SKEW`, measured on th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from cronce.core.values import dataclass
 
 LEASE_TTL = timedelta(seconds=50)
 """Longer than the scheduler function may run (45 s), shorter than the minute between two ticks."""

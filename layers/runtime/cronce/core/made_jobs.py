@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING
+
+from cronce.core.values import dataclass
 
 if TYPE_CHECKING:
     from cronce.core.job import Job

@@ -13,7 +13,7 @@ What is written down here once, so that no caller juggles fields:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cronce.core.attempts import noted, with_error
@@ -21,6 +21,7 @@ from cronce.core.changes import left_running
 from cronce.core.claim import TRUST_MARGIN, Invocation, claim_end
 from cronce.core.records import RunRecord
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus
+from cronce.core.values import dataclass
 
 PENDING_REDISPATCH = tuple(timedelta(minutes=minutes) for minutes in (2, 4, 8, 16, 30))
 """When the sweep looks again at a PENDING run: soon after a lost event, rarely under throttling."""

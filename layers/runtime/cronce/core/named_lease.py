@@ -26,7 +26,7 @@ renewal is refused -> likewise; a late release -> refused, it carries an old tok
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cronce.core.claim import RENEW_EVERY, TRUST_MARGIN
@@ -34,6 +34,7 @@ from cronce.core.durations import duration
 from cronce.core.errors import CronceError, DefinitionError
 from cronce.core.lease import BELIEF_MARGIN
 from cronce.core.retry import RetryAfter
+from cronce.core.values import dataclass
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 """As of jobs."""

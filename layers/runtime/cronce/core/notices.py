@@ -7,13 +7,13 @@ id follows from the alert alone, so the same notice published twice can be recog
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED
 from cronce.core.alerts import SCHEDULER, Alert, NoticeText, Trouble, TroubledTime
 from cronce.core.errors import DefinitionError
 from cronce.core.instants import to_key, to_text
+from cronce.core.values import dataclass
 from cronce.core.zones import load_zone
 
 OUTLOOK = 50

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from cronce.core.acts import Act
 from cronce.core.instants import from_key, to_key
 from cronce.core.run import Dispatch, DueKind, Notice, Reason, RunStatus, Trigger
 from cronce.core.run_input import checked_input
+from cronce.core.values import dataclass
 
 RUN_ID = re.compile(
     r"(?P<job>[a-z0-9][a-z0-9-]{0,62})@(?P<at>[0-9TZ:-]{20})(?:#(?P<suffix>[A-Za-z0-9-]{1,40}))?"
@@ -30,13 +31,17 @@ _DUE_KINDS = {
 }
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RunRef:
     """Which run: job, occurrence and, for manual triggers only, a suffix that tells them apart."""
 
     job: str
     scheduled_at: datetime
     suffix: str = ""
+
+    def __lt__(self, other: RunRef) -> bool:
+        """By job, then by time."""
+        return (self.job, self.scheduled_at, self.suffix) < (other.job, other.scheduled_at, other.suffix)
 
     @property
     def id(self) -> str:

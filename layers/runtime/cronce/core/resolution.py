@@ -20,7 +20,7 @@ A run that has ended is brought back by the same write; see `core.operator_moves
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from cronce.core.acts import Act
@@ -30,6 +30,7 @@ from cronce.core.operator_moves import brought_back
 from cronce.core.records import RunRecord, StepRecord, StepStatus
 from cronce.core.run import RunStatus
 from cronce.core.steps import to_json
+from cronce.core.values import dataclass
 
 REDO_AFTER = timedelta(minutes=1)
 """After the end of the invocation: clocks of two hosts differ by seconds, and a packet may be under way."""

@@ -7,11 +7,11 @@ the retries of many runs that failed together
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from cronce.core.durations import Duration, duration
 from cronce.core.errors import DefinitionError
+from cronce.core.values import dataclass
 
 ATTEMPTS_LIMIT = 100
 """More attempts than anybody watches; a typing error is likelier than an intention."""

@@ -8,9 +8,11 @@ and nobody who lists runs reads inputs.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
+
+from cronce.core.values import dataclass
 
 if TYPE_CHECKING:
     from cronce.core.records import RunRef

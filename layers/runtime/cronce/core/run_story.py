@@ -8,11 +8,11 @@ have taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cronce.core.records import AttemptRecord, RunRecord, StepRecord, StepStatus
 from cronce.core.run import RunStatus
+from cronce.core.values import dataclass
 
 CLAIM_OVER = timedelta(minutes=5)
 """A claim that ran out so long ago has nobody behind it: the sweep takes such a run back in two minutes."""

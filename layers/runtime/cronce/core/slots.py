@@ -8,10 +8,11 @@ drops those of ended runs.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cronce.core.retry import Retry
+from cronce.core.values import dataclass
 
 if TYPE_CHECKING:
     from cronce.core.job import Job

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 
 from cronce.core.adoption import Moment
@@ -11,6 +10,7 @@ from cronce.core.catch_up import Fate, Scene
 from cronce.core.job import Job
 from cronce.core.jobstate import JobState
 from cronce.core.schedule import Schedule
+from cronce.core.values import dataclass
 from cronce.core.zone_change import has_new_zone_data, moved_before, repeats
 
 LOOKED_AT = 20_000

@@ -7,7 +7,6 @@ its planning; it does not keep a person from a run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cronce.core.acts import Act
@@ -20,6 +19,7 @@ from cronce.core.records import INLINE_LIMIT, RunRecord, RunRef
 from cronce.core.run import Dispatch, RunStatus, Trigger
 from cronce.core.run_input import RunInput, checked_input, input_size
 from cronce.core.schedule import schedule_from_spec
+from cronce.core.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,7 +17,6 @@ import importlib
 import re
 import zoneinfo
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from importlib import resources
@@ -25,6 +24,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from cronce.core.errors import DefinitionError
+from cronce.core.values import dataclass
 
 MINIMUM_ZONE_DATA = "2026f"
 """The oldest IANA release that is accepted. It is the first that knows the end of clock changes in British
@@ -43,7 +43,7 @@ _loaded: dict[str, ZoneInfo] = {}
 # ZoneInfo's own cache keeps eight zones strongly; more of them would be read from disk again and again.
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Stretch:
     """A stretch of time, from `start` to before `end` (UTC), in which a zone keeps one offset."""
 

@@ -7,7 +7,7 @@ the same alert, and whatever it leaves undone the next patrol finds again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from cronce.core import alerting
@@ -19,6 +19,7 @@ from cronce.core.jobstate import JobState
 from cronce.core.notices import OUTLOOK, NextTime, notice_of
 from cronce.core.ports import AlertStore, DueIndex, JobStore, Notifier, RunStore, Telemetry
 from cronce.core.run import DueKind
+from cronce.core.values import dataclass
 from cronce.engine.metrics import NOTICES_FAILED
 from cronce.engine.patrol_log import PatrolLog
 
@@ -28,7 +29,7 @@ MARK_TRIES = 3
 """Tries of writing down that a notice is out, when others grow the alert at the same moment."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class AlertDesk:
     """The alerts of one patrol.
 

@@ -19,7 +19,7 @@ leaks no slot for longer than somebody waits for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -36,6 +36,7 @@ from cronce.core.ports import StoreClock
 from cronce.core.records import RunRecord
 from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import RunPolicy
+from cronce.core.values import dataclass
 from cronce.engine.ledger import Ledger
 from cronce.engine.slot_holders import holders
 

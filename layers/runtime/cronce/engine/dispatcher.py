@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from cronce.core.errors import DispatchError
 from cronce.core.ports import Invoker, Telemetry
 from cronce.core.records import RunRef
+from cronce.core.values import dataclass
 from cronce.engine.metrics import DISPATCH_FAILURES
 
 PARALLEL = 16

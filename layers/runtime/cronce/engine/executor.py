@@ -13,7 +13,6 @@ Only a store that does not answer raises out of `execute`; the run is then found
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
@@ -28,6 +27,7 @@ from cronce.core.ports import StepStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import UNKNOWN
+from cronce.core.values import dataclass
 from cronce.engine.claims import Candidate, Claims, Entry
 from cronce.engine.held_claim import HeldClaim, Limits, Moment
 from cronce.engine.job_loader import JobLoader, LoadProblem

@@ -7,11 +7,11 @@ thread, where the limit holds. What it does not reach is ended by Lambda, and th
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from datetime import timedelta
 
 from cronce.core.errors import PermanentError
 from cronce.core.job import Job
+from cronce.core.values import dataclass
 from cronce.engine.run_handle import Run
 from cronce.engine.time_limit import Reached, time_limit
 

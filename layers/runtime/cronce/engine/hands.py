@@ -11,10 +11,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from dataclasses import dataclass
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Protocol, Self
+
+from cronce.core.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -18,6 +17,7 @@ from cronce.core.claim import CLAIM_TTL, TRUST_MARGIN, claim_end
 from cronce.core.errors import Asleep, Cancelled, ClaimLost, OutOfTime, StepUncertainError, StoreError
 from cronce.core.ports import Clock, RunStore
 from cronce.core.records import RunRecord
+from cronce.core.values import dataclass
 
 TRUSTED_FOR = CLAIM_TTL - TRUST_MARGIN
 """How long after the start of the claiming or renewing call the claim is trusted."""

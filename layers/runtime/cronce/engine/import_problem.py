@@ -11,10 +11,10 @@ import importlib
 import sys
 import traceback
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from cronce.core.values import dataclass
 from cronce.engine.time_limit import TimeLimitExceeded
 
 _MACHINERY = ("<frozen ", f"{Path(importlib.__file__).parent}/", f"{Path(__file__).parents[1]}/")

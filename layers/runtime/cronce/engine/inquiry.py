@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from cronce.core import health
@@ -18,6 +17,7 @@ from cronce.core.ports import AlertStore, Clock, JobStore, RegistryStore, RunSto
 from cronce.core.records import AttemptRecord, RunRecord, RunRef
 from cronce.core.run_story import StepStory, step_stories
 from cronce.core.schedule import Schedule, schedule_from_spec
+from cronce.core.values import dataclass
 from cronce.engine.run_search import CLOCKS_DIFFER, side_by_side
 
 LAST_RUNS = 20

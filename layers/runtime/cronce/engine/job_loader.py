@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from cronce.core.job import Job
+from cronce.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cronce.core import attempts, moves, slots
@@ -26,6 +26,7 @@ from cronce.core.ports import Clock, JobStore, RunStore, Telemetry
 from cronce.core.records import RunRecord
 from cronce.core.run import RunStatus
 from cronce.core.slots import RunPolicy
+from cronce.core.values import dataclass
 from cronce.engine.metrics import ITEMS_UNREADABLE, RUNS_FAILED, RUNS_SUCCEEDED
 
 TRIES = 5

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cronce.core.errors import StoreError, UnreadableItemError
 from cronce.core.ports import Telemetry
+from cronce.core.values import dataclass
 from cronce.engine.metrics import ITEMS_UNREADABLE
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class PatrolLog:
     """Trouble of one patrol.
 

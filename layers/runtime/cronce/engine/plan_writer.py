@@ -19,12 +19,13 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cronce.core.answers import CommitOutcome
 from cronce.core.jobstate import JobWindow
 from cronce.core.lease import Grant
 from cronce.core.ports import Clock, PlanStore, Telemetry
+from cronce.core.values import dataclass
 
 SHARED_ACTIONS = 99
 """Writes of all windows of one transaction: it takes 100, and one is the check of the lease."""

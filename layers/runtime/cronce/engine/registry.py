@@ -25,7 +25,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
@@ -33,6 +33,7 @@ from types import ModuleType
 from cronce.core.errors import DuplicateJobError
 from cronce.core.job import Job
 from cronce.core.made_jobs import made_jobs
+from cronce.core.values import dataclass
 from cronce.engine.hidden_jobs import hidden_jobs, remember, why_hidden
 from cronce.engine.import_problem import ImportProblem, import_problem
 from cronce.engine.job_loader import LoadProblem

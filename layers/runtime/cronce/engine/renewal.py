@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from cronce.core.claim import RENEW_EVERY
 from cronce.core.errors import StoreError
 from cronce.core.ports import Telemetry
+from cronce.core.values import dataclass
 
 
 class Renewal(Protocol):

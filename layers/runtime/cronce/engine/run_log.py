@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from cronce.core.values import dataclass
 
 if TYPE_CHECKING:
     from cronce.core.ports import Telemetry

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from cronce.core.ports import Clock, DueIndex, RunStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import DueKind, RunStatus
 from cronce.core.run_story import claim_is_over
+from cronce.core.values import dataclass
 
 AT_ONCE = 16
 """Jobs that are looked at side by side: a call takes some ten milliseconds, and there may be a thousand

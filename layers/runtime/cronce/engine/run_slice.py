@@ -15,7 +15,7 @@ waits for another attempt or slice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from cronce.core import attempts, moves, sleep
@@ -28,6 +28,7 @@ from cronce.core.records import RunRecord
 from cronce.core.retry import RetryAfter
 from cronce.core.run import Reason
 from cronce.core.slots import RunPolicy
+from cronce.core.values import dataclass
 from cronce.engine.error_text import error_text, error_trace
 from cronce.engine.function_call import Called, call
 from cronce.engine.held_claim import HeldClaim, Stop

@@ -22,7 +22,6 @@ watchdog, which finds the job overdue.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
@@ -32,6 +31,7 @@ from cronce.core.lease import Grant, agreed_now
 from cronce.core.lease_ports import LeaseStore
 from cronce.core.planning import Moment
 from cronce.core.ports import StoreClock
+from cronce.core.values import dataclass
 from cronce.engine.metrics import JOBS_HELD, TICK_COMPLETED
 from cronce.engine.registry import Catalog
 from cronce.engine.tick import PLANNING_TIME, PlanningPorts, TickPlanner

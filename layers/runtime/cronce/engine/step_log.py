@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cronce.core.errors import StepError, StoreError, UnreadableItemError
 from cronce.core.records import StepRecord, StepStatus
 from cronce.core.steps import uncertain_text, values_of
+from cronce.core.values import dataclass
 from cronce.engine.error_text import error_text, error_trace
 from cronce.engine.time_limit import shielded
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -23,6 +23,7 @@ from cronce.core.jobstate import JobState
 from cronce.core.ports import DueIndex, JobStore, RunStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import DueKind, Reason, RunStatus
+from cronce.core.values import dataclass
 from cronce.engine.patrol_log import PatrolLog
 
 ENTRIES = 20_000
@@ -41,7 +42,7 @@ RECENT = timedelta(days=1)
 _UNFINISHED = (DueKind.PENDING, DueKind.RUNNING, DueKind.WAITING)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class Survey:
     """What a patrol found.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -32,6 +32,7 @@ from cronce.core.ports import DueIndex
 from cronce.core.records import RunRecord
 from cronce.core.run import DueKind
 from cronce.core.slots import RunPolicy
+from cronce.core.values import dataclass
 from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
 from cronce.engine.claims import Claims
 from cronce.engine.dispatcher import Dispatcher

@@ -8,7 +8,7 @@ with another one of them, so that no number of hanging calendars keeps one job f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from cronce.core.answers import JobReads
@@ -18,6 +18,7 @@ from cronce.core.lease import Grant
 from cronce.core.planning import Moment
 from cronce.core.ports import Clock, DueIndex, JobStore, PlanStore, RegistryStore, Telemetry
 from cronce.core.run import DueKind
+from cronce.core.values import dataclass
 from cronce.engine import tick_log
 from cronce.engine.plan_writer import PlanWriter, Written
 from cronce.engine.reconciliation import INCOMPLETE, fingerprint, missing, present, registry_of, unfinished

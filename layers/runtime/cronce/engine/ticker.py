@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
 from cronce.core.claim import Invocation
 from cronce.core.ports import Clock, Telemetry
+from cronce.core.values import dataclass
 from cronce.engine.registry import Catalog
 from cronce.engine.scheduler import Scheduler, TickReport
 from cronce.engine.time_limit import TimeLimitExceeded, time_limit

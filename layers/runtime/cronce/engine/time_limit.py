@@ -23,9 +23,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import perf_counter
 from types import FrameType
+
+from cronce.core.values import dataclass
 
 AGAIN = 0.25
 """Seconds between two interruptions of code that did not stop at the first."""

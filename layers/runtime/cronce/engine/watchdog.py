@@ -28,7 +28,7 @@ patrol that gets no answer, or finds the clocks apart, judges nothing: it would 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from cronce.core import alerting, health
@@ -48,6 +48,7 @@ from cronce.core.ports import (
     Telemetry,
 )
 from cronce.core.run import DueKind
+from cronce.core.values import dataclass
 from cronce.engine.alert_desk import AlertDesk
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
 from cronce.engine.patrol_log import PatrolLog

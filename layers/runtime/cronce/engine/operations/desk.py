@@ -8,7 +8,7 @@ is, not about what was on somebody's screen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
 
@@ -21,6 +21,7 @@ from cronce.core.lease import agreed_now
 from cronce.core.ports import AlertStore, StepStore, StoreClock
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.slots import UNKNOWN, RunPolicy
+from cronce.core.values import dataclass
 from cronce.engine.ledger import Ledger
 
 SUFFIX = 8
