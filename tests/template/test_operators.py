@@ -1,7 +1,8 @@
 """The two policies for people: looking, and operating.
 
 Invariants:
-- they allow exactly what stands below, on resources of this stack, each of them by its name;
+- they allow exactly what stands below, on resources of this stack, each of them by its name; only the
+  list of alarms is that of the account;
 - looking changes nothing; operating is worth nothing without looking, and repeats none of it;
 - with a key of one's own they let it be used through the services that need it;
 - IAM takes them, however long the names are that docs/deploy.md allows;
@@ -26,7 +27,7 @@ LOOKING = ("Describe", "Get", "BatchGet", "Query", "List", "Filter")
 
 # Characters, without white space. (IAM user guide, "IAM and AWS STS quotas".)
 LARGEST_POLICY = 6144
-LONGEST_STACK_NAME = 64
+LONGEST_STACK_NAME = 60
 # The longest partition and its Regions' names: what stands before a resource's own name, with its kind.
 BEFORE = {
     "AWS::DynamoDB::Table": "arn:aws-us-gov:dynamodb:us-gov-west-1:123456789012:table/",
@@ -46,6 +47,9 @@ STACK_ID = (
 )
 
 
+ALL_ALARMS = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:*"
+
+
 def of_policy(stack: Stack, policy: str) -> dict[str, set[str]]:
     return grants(stack.properties(policy)["PolicyDocument"]["Statement"])
 
@@ -59,7 +63,8 @@ def test_looking_allows_exactly_this(plain: Stack) -> None:
         "StepsTable": TABLE,
         "NoticeTopic": {"sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"},
         **{key: {"logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"} for key in LOGS},
-        **{key: {"cloudwatch:DescribeAlarmHistory", "cloudwatch:DescribeAlarms"} for key in alarms},
+        ALL_ALARMS: {"cloudwatch:DescribeAlarms"},
+        **{key: {"cloudwatch:DescribeAlarmHistory"} for key in alarms},
         **{key: {"sqs:GetQueueAttributes"} for key in QUEUES},
         **dict.fromkeys(FUNCTIONS, FUNCTION),
         **{f"{function}Aliaslive": FUNCTION for function in FUNCTIONS},
@@ -85,7 +90,7 @@ def test_looking_changes_nothing(with_key: Stack) -> None:
     }
 
 
-def test_the_two_share_nothing_and_have_no_wildcard(plain: Stack) -> None:
+def test_the_two_share_nothing_and_have_no_wildcard_but_that_of_listing_alarms(plain: Stack) -> None:
     pairs = {
         policy: {
             (resource, action) for resource, actions in of_policy(plain, policy).items() for action in actions
@@ -93,7 +98,8 @@ def test_the_two_share_nothing_and_have_no_wildcard(plain: Stack) -> None:
         for policy in (READ, WRITE)
     }
     assert not pairs[READ] & pairs[WRITE]
-    assert [pair for both in pairs.values() for pair in both if "*" in "".join(pair)] == []
+    wild = [pair for both in pairs.values() for pair in both if "*" in "".join(pair)]
+    assert wild == [(ALL_ALARMS, "cloudwatch:DescribeAlarms")]
 
 
 def written_out(stack: Stack, value: Any) -> Any:
@@ -110,7 +116,10 @@ def written_out(stack: Stack, value: Any) -> Any:
             return BEFORE[kind] + full[: SHORTENED.get(kind)] + (":live" if alias else "")
         case {"Fn::Sub": str(text)}:
             table = written_out(stack, {"Ref": "RunsTable"})
-            return text.replace("${RunsTable.Arn}", table).replace("${AWS::Region}", "us-gov-west-1")
+            names = {"Partition": "aws-us-gov", "Region": "us-gov-west-1", "AccountId": "123456789012"}
+            for name, longest in names.items():
+                text = text.replace(f"${{AWS::{name}}}", longest)
+            return text.replace("${RunsTable.Arn}", table)
         case dict():
             return {key: written_out(stack, part) for key, part in value.items()}
         case list():

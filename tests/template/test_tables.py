@@ -3,8 +3,8 @@
 No local engine does any of this, so it is asserted here.
 
 Invariants:
-- a table that holds records survives the stack, but not the failed deployment that made it; it can be restored to
-  any second, and is encrypted;
+- a table that holds records survives the stack, but not the failed deployment that made it; it can be
+  restored to any second, and is encrypted;
 - only `forget_at` makes the store forget, and the sample jobs' table never forgets;
 - the Runs table has the stream and the one sparse index, the Steps table has neither;
 - queues are encrypted and keep what was given up as long as SQS can;
@@ -30,7 +30,9 @@ def test_there_are_no_other_tables_and_queues(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_table_survives_the_stack_and_its_own_replacement_but_no_failed_first_deployment(stack: Stack, table: str) -> None:
+def test_a_table_survives_the_stack_and_its_own_replacement_but_no_failed_first_deployment(
+    stack: Stack, table: str
+) -> None:
     assert stack.resource(table)["DeletionPolicy"] == "RetainExceptOnCreate"
     assert stack.resource(table)["UpdateReplacePolicy"] == "Retain"
 

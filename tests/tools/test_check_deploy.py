@@ -100,7 +100,7 @@ def test_the_parameters_of_the_project_are_taken(project: Path, capsys: pytest.C
 
 
 @pytest.mark.usefixtures("account")
-@pytest.mark.parametrize("name", ["x" * 65, "my stack", "1st"])
+@pytest.mark.parametrize("name", ["x" * 61, "my stack", "1st"])
 def test_a_stacks_name_that_would_be_refused_late_is_refused_now(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

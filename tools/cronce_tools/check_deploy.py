@@ -19,8 +19,8 @@ from botocore.exceptions import BotoCoreError
 CONFIG = Path("samconfig.toml")
 TEMPLATE = Path("template.yaml")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
-"""CloudFormation takes 128 characters; with more than 64 the policy for operators outgrows IAM's limit."""
+STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,59}")
+"""CloudFormation takes 128 characters; with more than 60 the policy for operators outgrows IAM's limit."""
 
 
 class _Untagged(yaml.SafeLoader):
@@ -105,7 +105,7 @@ def _of_stack_name(name: str | None) -> list[str]:
     """What is wrong with the stack's name. `--guided` asks for one that is not given."""
     if name is None or STACK_NAME.fullmatch(name):
         return []
-    return [f"the stack's name is {name!r}; it takes a letter, then up to 63 letters, digits and hyphens"]
+    return [f"the stack's name is {name!r}; it takes a letter, then up to 59 letters, digits and hyphens"]
 
 
 def _of_account(given: argparse.Namespace) -> list[str]:
