@@ -1,0 +1,99 @@
+"""Commands that change something: who and why is kept, and each writes on the condition of what it read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cronce_tools.cli.call import call_of
+from cronce_tools.cli.commands.read import JobName, RunId
+
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept with what is done.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Until the run has ended: exit code 0 only if it succeeded.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add them, in the order in which the help names them."""
+    app.command("trigger")(trigger)
+    app.command("pause")(pause)
+    app.command("resume")(resume)
+    app.command("retry")(retry)
+    app.command("cancel")(cancel)
+    app.command("resolve")(resolve)
+    app.command("ack")(ack)
+
+
+def trigger(
+    context: typer.Context,
+    job: JobName,
+    *,
+    given: Annotated[
+        str | None, typer.Option("--input", metavar="JSON", help="The run's input: JSON, or @FILE.")
+    ] = None,
+    reason: Reason = "",
+    wait: Wait = False,
+) -> int:
+    """Run a job now, outside its schedule."""
+    from cronce_tools.cli import run_commands
+
+    return run_commands.trigger(call_of(context), job, given, reason, wait=wait)
+
+
+def pause(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:
+    """Stop planning a job; runs that exist go on."""
+    from cronce_tools.cli import job_commands
+
+    return job_commands.pause(call_of(context), job, reason)
+
+
+def resume(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:
+    """Let a paused job go on; what came due meanwhile is judged by its policies."""
+    from cronce_tools.cli import job_commands
+
+    return job_commands.resume(call_of(context), job, reason)
+
+
+def ack(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:
+    """Close the alert of a job: what it lists is known."""
+    from cronce_tools.cli import job_commands
+
+    return job_commands.acknowledge(call_of(context), job, reason)
+
+
+def retry(context: typer.Context, run: RunId, *, reason: Reason = "", wait: Wait = False) -> int:
+    """Let a run that ended without success go on, at the step that failed."""
+    from cronce_tools.cli import run_commands
+
+    return run_commands.retry(call_of(context), run, reason, wait=wait)
+
+
+def cancel(context: typer.Context, run: RunId, *, reason: Reason = "", yes: Yes = False) -> int:
+    """End a run; one that is running stops at its next step."""
+    from cronce_tools.cli import run_commands
+
+    return run_commands.cancel(call_of(context), run, reason, yes=yes)
+
+
+def resolve(
+    context: typer.Context,
+    run: RunId,
+    step: Annotated[
+        str, typer.Argument(metavar="STEP", help="Name of the step that was begun at most once.")
+    ],
+    *,
+    done: Annotated[
+        str | None, typer.Option(metavar="JSON", help="It was done, and this is its value (null for none).")
+    ] = None,
+    redo: Annotated[bool, typer.Option("--redo", help="It was surely not done: do it again.")] = False,
+    reason: Reason = "",
+    yes: Yes = False,
+) -> int:
+    """Say what came of a step whose outcome nobody knows; the run goes on."""
+    from cronce_tools.cli.run_commands import Verdict
+    from cronce_tools.cli.run_commands import resolve as say
+
+    return say(call_of(context), run, Verdict(step=step, done=done, redo=redo), reason, yes=yes)
