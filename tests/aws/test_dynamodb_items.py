@@ -60,7 +60,7 @@ def test_a_record_with_everything_set_is_read_back(kind: str) -> None:
     "record, forms, in_the_key",
     [
         (RunRecord, RUN_FORMS, {"ref"}),
-        (Gap, GAP_FORMS, {"job", "first", "reason"}),
+        (Gap, GAP_FORMS, {"job", "first", "last", "reason"}),
         (JobState, PLANNING_FORMS, {"name", "slots"}),
         (Slots, SLOT_FORMS, {"held"}),
         (Pause, PAUSE_FORMS, set()),
@@ -190,8 +190,9 @@ def test_a_run_under_a_key_that_names_no_run_is_unreadable(pk: str, sk: str) -> 
 @pytest.mark.parametrize(
     "read, name, key",
     [
-        (read_gap, "sk", {"sk": {"S": "GAP#2026-01-05T06:07:08Z#bored"}}),
-        (read_gap, "sk", {"sk": {"S": "GAP#soon#late"}}),
+        (read_gap, "sk", {"sk": {"S": "GAP#2026-01-05T06:07:08Z#2026-01-05T07:07:08Z#bored"}}),
+        (read_gap, "sk", {"sk": {"S": "GAP#2026-01-05T06:07:08Z#soon#late"}}),
+        (read_gap, "sk", {"sk": {"S": "GAP#2026-01-05T06:07:08Z#late"}}),
         (read_marker, "sk", {"sk": {"S": "QUEUE#soon"}}),
         (read_job, "pk", {"pk": {"S": "SCHEDULER"}}),
         (read_step, "pk", {"pk": {"S": "no run id"}}),

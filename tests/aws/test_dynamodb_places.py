@@ -40,6 +40,8 @@ def test_two_runs_cannot_share_a_key() -> None:
         run_item(replace(RUN, ref=RunRef("daily-menu", NOW)), 1)
     with pytest.raises(RefusedError, match=r"daily-menu.*whole seconds"):
         gap_item(replace(GAP, first=NOW))
+    with pytest.raises(RefusedError, match=r"daily-menu.*whole seconds"):
+        gap_item(replace(GAP, last=NOW))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_items_stand_where_the_tables_say() -> None:
     assert places == [
         ("JOB#daily-menu", "RUN#2026-01-05T06:07:08Z"),
         ("JOB#daily-menu", "JOB"),
-        ("JOB#daily-menu", "GAP#2026-01-05T06:07:08Z#catch_up_limit"),
+        ("JOB#daily-menu", "GAP#2026-01-05T06:07:08Z#2026-01-05T07:07:08Z#catch_up_limit"),
         ("JOB#daily-menu", "ALERT"),
         ("daily-menu@2026-01-05T06:07:08Z", "STEP#send#000000025"),
         ("daily-menu@2026-01-05T06:07:08Z", "ATTEMPT#2"),

@@ -79,7 +79,7 @@ def test_a_modified_run_is_started_like_a_new_one() -> None:
         pytest.param(record(status="RUNNING"), id="p79 a claimed run"),
         pytest.param(record(status="SUCCEEDED"), id="p79 a finished run"),
         pytest.param(record(sk="JOB"), id="p77 a job"),
-        pytest.param(record(sk="GAP#2026-03-08T11:00:00Z#late"), id="p77 a gap"),
+        pytest.param(record(sk="GAP#2026-03-08T11:00:00Z#2026-03-08T11:09:00Z#late"), id="p77 a gap"),
         pytest.param(record(sk="QUEUE#2026-03-08T11:00:00Z"), id="p77 a queue marker"),
         pytest.param(record(sk="ALERT"), id="p77 an alert"),
         pytest.param(record(pk="SCHEDULER", sk="LEASE"), id="p77 the lease"),

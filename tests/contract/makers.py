@@ -118,8 +118,13 @@ def failed(run: RunRef, **values: Any) -> RunRecord:
 def gap(minutes: int = 0, *, reason: GapReason = GapReason.LATE, job: str = JOB, **values: Any) -> Gap:
     """A gap of ten occurrences that must be told."""
     first = NOW + minutes * MINUTE
-    known: dict[str, Any] = {"count": 10, "created_at": NOW, "notice": Notice.PENDING}
-    return Gap(job=job, first=first, last=first + 9 * MINUTE, reason=reason, **{**known, **values})
+    known: dict[str, Any] = {
+        "last": first + 9 * MINUTE,
+        "count": 10,
+        "created_at": NOW,
+        "notice": Notice.PENDING,
+    }
+    return Gap(job=job, first=first, reason=reason, **{**known, **values})
 
 
 def window(before: JobState | None, *runs: RunRecord, gaps: tuple[Gap, ...] = (), **after: Any) -> JobWindow:

@@ -84,7 +84,7 @@ def test_a_gap_that_must_be_told_stands_under_notice(backend: Backend, clock: Ma
 
     (line,) = due(backend, clock, DueKind.NOTICE)
 
-    assert (line.job, line.run, line.sk) == (JOB, None, "GAP#2026-01-05T00:00:00Z#late")
+    assert (line.job, line.run, line.sk) == (JOB, None, "GAP#2026-01-05T00:00:00Z#2026-01-05T00:09:00Z#late")
 
 
 def test_an_open_alert_stands_under_alert_until_it_is_done(backend: Backend, clock: ManualClock) -> None:

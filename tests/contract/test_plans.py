@@ -14,7 +14,7 @@ from dataclasses import replace
 from cronce.core.answers import CommitOutcome
 from cronce.core.jobstate import GapReason, JobState
 from cronce.core.records import Slots
-from cronce.core.run import Reason, RunStatus
+from cronce.core.run import Notice, Reason, RunStatus
 from tests.contract.backends import Backend
 from tests.contract.makers import (
     JOB,
@@ -148,15 +148,26 @@ def test_p34_a_record_that_exists_is_reported_and_the_rest_goes_through_without_
 
 def test_a_gap_that_exists_is_reported_and_nothing_is_written(backend: Backend) -> None:
     (state,) = planned(backend, job_state())
-    backend.place(gap(5, count=3))
-    planned_gap = gap(5, count=10)
+    backend.place(gap(5, notice=Notice.TOLD))
+    planned_gap = gap(5)
 
     outcome = backend.plans.commit(grant_of(backend), [window(state, pending(ref(1)), gaps=(planned_gap,))])
 
-    assert outcome == CommitOutcome(gaps=frozenset({(JOB, planned_gap.first, GapReason.LATE)}))
+    assert outcome == CommitOutcome(gaps=frozenset({planned_gap}))
     assert job_in(backend) == state
     assert backend.runs.get(ref(1)) is None
-    assert backend.runs.gaps(JOB) == [gap(5, count=3)]
+    assert backend.runs.gaps(JOB) == [gap(5, notice=Notice.TOLD)]
+
+
+def test_p34_a_longer_gap_from_the_same_time_on_is_a_gap_of_its_own(backend: Backend) -> None:
+    """The job's item was set back, and more time has passed: what lies beyond the old gap is in the new."""
+    (state,) = planned(backend, job_state())
+    short, long = gap(5, count=3, last=NOW + 7 * MINUTE), gap(5)
+    backend.place(short)
+
+    assert backend.plans.commit(grant_of(backend), [window(state, gaps=(long,))]) == DONE
+
+    assert backend.runs.gaps(JOB) == [short, long]
 
 
 def test_two_gaps_of_different_reasons_may_begin_at_one_time(backend: Backend) -> None:
@@ -178,7 +189,7 @@ def test_i11_an_expired_run_and_gap_still_count_as_present(backend: Backend) -> 
     gap_meets = backend.plans.commit(grant, [window(state, gaps=(gap(5),))])
 
     assert run_meets.runs == {ref(1)}
-    assert gap_meets.gaps == {(JOB, gap(5).first, GapReason.LATE)}
+    assert gap_meets.gaps == {gap(5)}
     assert job_in(backend) == state
 
 

@@ -91,9 +91,9 @@ def test_a_gap_of_one_time_is_one_time() -> None:
 @pytest.mark.parametrize(
     "key, trouble",
     [
-        ("GAP#2026-01-05T00:00:00Z#late", Trouble.LATE),
-        ("GAP#2026-01-05T00:00:00Z#catch_up_limit", Trouble.CATCH_UP_LIMIT),
-        ("GAP#2026-01-05T00:00:00Z#paused", None),
+        ("GAP#2026-01-05T00:00:00Z#2026-01-05T00:09:00Z#late", Trouble.LATE),
+        ("GAP#2026-01-05T00:00:00Z#2026-01-05T00:09:00Z#catch_up_limit", Trouble.CATCH_UP_LIMIT),
+        ("GAP#2026-01-05T00:00:00Z#2026-01-05T00:09:00Z#paused", None),
         ("GAP#2026-01-05#late", None),
         ("QUEUE#2026-01-05T00:00:00Z", None),
     ],

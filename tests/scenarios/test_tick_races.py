@@ -139,6 +139,38 @@ def test_p34_records_that_exist_are_dropped_and_counted() -> None:
     assert world.ran("menu")[-1] == "05T05:11"
 
 
+def test_p34_a_set_back_job_whose_gap_grew_has_no_time_without_a_record() -> None:
+    """The gap is planned again, from the same time on, when more time has passed."""
+    world = World()
+    world.deploy(declare("menu", Cron("* * * * *"), catch_up="skip"))
+    world.tick()
+    as_it_was = world.job("menu")
+    world.tick_at(MORNING + 10 * MINUTE)
+    world.change("menu", planned_to=as_it_was.planned_to, due_at=MORNING)
+
+    world.tick_at(MORNING + 20 * MINUTE)
+
+    assert world.gaps("menu") == ["05T05:01-05T05:07: 7 late", "05T05:01-05T05:17: 17 late"]
+    assert world.ran("menu")[-2:] == ["05T05:19", "05T05:20"]
+
+
+def test_p34_who_is_in_line_behind_a_run_that_exists_moves_up() -> None:
+    """Else all that is planned would be queued behind a run that was over long ago."""
+    world = World()
+    world.deploy(declare("menu", Cron("* * * * *"), catch_up="all"))
+    world.tick()
+    as_it_was = world.job("menu")
+    world.store.place(backfilled(world, "menu", (MORNING + MINUTE).replace(second=0)))
+    world.change("menu", planned_to=as_it_was.planned_to, due_at=MORNING)
+
+    world.tick_at(MORNING + 10 * MINUTE)
+
+    first, *others = [run for run in world.runs("menu") if run.created_at == world.clock.now()]
+    assert (first.status, first.expect_by) == (RunStatus.PENDING, first.created_at + world.job("menu").grace)
+    assert all(run.is_queued for run in others)
+    assert world.job("menu").slots.queued == len(others) == len(world.store.markers("menu"))
+
+
 def test_i11_records_past_their_time_count_until_the_store_deletes_them_and_are_not_made_again() -> None:
     """A restored table is two years old: what may have run is skipped, whether its record is there or not."""
     world = World()

@@ -102,17 +102,14 @@ class Accounts:
             return
         stretch = Stretch(before.planned_to, end, tuple(sorted(before.schedule.items())))
         self._stretches[before.name].append(stretch)
-        if before.name in self._world.incidents.restored:
-            return  # see `_everything_once`
         for at in self._oracle.between(before.schedule, stretch.start, stretch.end):
-            if not self._entries(before.name, at):
+            if not self._is_on_record(before.name, at):
                 text = f"{at:%Y-%m-%d %H:%M} is nowhere, planned_to {stretch.start} -> {stretch.end}"
                 self._world.violated("every time stands in the ledger", text, before.name)
                 return
 
-    def _entries(self, job: str, at: datetime) -> int:
-        run = self._world.item(run_key(RunRef(job, at)))
-        return (run is not None) + self.gap_at(job, at)
+    def _is_on_record(self, job: str, at: datetime) -> bool:
+        return self._world.item(run_key(RunRef(job, at))) is not None or self.gap_at(job, at)
 
     def comes_back(self, job: str) -> bool:
         """Whether one version of the job is an `At`: deployed again, it begins at its instant again."""
@@ -123,7 +120,7 @@ class Accounts:
         """Whether a time lies in a gap."""
         gaps = self._gaps[job]
         place = bisect_right(gaps, at, key=lambda entry: entry[0])
-        return place > 0 and gaps[place - 1][1] >= at
+        return any(last >= at for _, last, _ in reversed(gaps[:place]))
 
     # --- at the end ---------------------------------------------------------------------------------------
 
@@ -156,17 +153,29 @@ class Accounts:
             self._world.violated("every deployed job has its item", plan.name, plan.name)
 
     def _everything_once(self, state: JobState) -> None:
-        """Each time once, and nothing that is no time of the schedule."""
+        """Each time once, and nothing that is no time of the schedule.
+
+        What is planned again, because its item was set back or an `At` comes back, is on record already, in
+        gaps of another extent: each time is there, and nothing is said of how often.
+        """
         job = state.name
         due: Counter[datetime] = Counter()
         for stretch in self._stretches[job]:
             due.update(self._oracle.between(dict(stretch.spec), stretch.start, stretch.end))
+        for at in sorted(due):
+            if not self._is_on_record(job, at):
+                text = f"{at:%Y-%m-%d %H:%M}Z is nowhere at the end"
+                self._world.violated("every time stands in the ledger", text, job)
+                return
+        if not (job in self._world.incidents.restored or self.comes_back(job)):
+            self._nothing_twice(job, due)
+
+    def _nothing_twice(self, job: str, due: Counter[datetime]) -> None:
+        """Neither in two records, nor counted without being due."""
         ledger: Counter[datetime] = Counter()
         for item in self._world.store.table.partition(f"JOB#{job}"):
             if isinstance(item, RunRecord):
                 ledger[item.ref.scheduled_at] += 1
-        if job in self._world.incidents.restored or self.comes_back(job):
-            return  # what is planned again is on record already, in stretches of other lengths
         for first, last, gap in self._gaps[job]:
             inside = [at for at in due if first <= at <= last]
             if len(inside) != gap.count:

@@ -266,7 +266,7 @@ def _incidents(
     days = (end - start) / DAY
     incidents = []
     for number in range(
-        chance.number("incidents", shape.incidents, shape.incidents + min(2 + int(2 * days), 12))
+        chance.number("incidents", shape.incidents, shape.incidents + min(3 + int(2 * days), 12))
     ):
         what = chance.one_of(f"incident {number}", shape.happenings)
         at = start + chance.fraction(f"incident {number} at") * (end - start)

@@ -17,10 +17,11 @@ from cronce.core import stretch as stretch_module
 from cronce.core.alerting import RECOVERED
 from cronce.core.answers import Applied, CommitOutcome
 from cronce.core.changes import Guard, RunChange
-from cronce.core.jobstate import JobState
+from cronce.core.instants import to_key
+from cronce.core.jobstate import Gap, JobState
 from cronce.core.run import Dispatch, RunStatus
 from cronce.core.steps import to_json
-from cronce.engine import held_claim, run_handle, slot_holders, sweep
+from cronce.engine import held_claim, plan_writer, run_handle, slot_holders, sweep
 from cronce.engine.alert_desk import AlertDesk
 from cronce.engine.ledger import Ledger
 from cronce.engine.plan_writer import PlanWriter
@@ -94,6 +95,14 @@ def _without_gaps(before: JobState, after: JobState, runs: Any = (), gaps: Any =
 
 
 _WINDOW = planning._window
+
+
+def _first_and_reason(gap: Gap) -> str:
+    return f"{to_key(gap.first)}#{gap.reason.value}"
+
+
+def _as_it_is(window: Any, left: Any) -> object:
+    return left
 
 
 def _from_the_minute(job: Any, state: JobState, schedule: Any, end: Any, moment: Any) -> object:
@@ -286,6 +295,18 @@ PLANTED = (
         name="records are put whether they exist or not",
         history="A restored job item makes the planner go over times whose runs are on record.",
         damages=((MemoryTable, "exists", lambda self, key: False),),
+        shape=RESTORED,
+    ),
+    Planted(
+        name="a gap's key does not say where it ends",
+        history="A restored job item makes the planner go over a gap again, and some time more.",
+        damages=((Gap, "key", property(_first_and_reason)),),
+        shape=RESTORED,
+    ),
+    Planted(
+        name="nobody moves up when a record exists",
+        history="A restored job item: the run in front exists and is over, those behind it are queued.",
+        damages=((plan_writer, "closed_up", _as_it_is),),
         shape=RESTORED,
     ),
     Planted(

@@ -59,7 +59,7 @@ OTHER_ITEMS = {
     "the lease": ("SCHEDULER", "LEASE"),
     "the registry": ("SCHEDULER", "REGISTRY"),
     "a job": ("JOB#daily-menu", "JOB"),
-    "a gap": ("JOB#daily-menu", "GAP#2026-11-30T11:00:00Z#late"),
+    "a gap": ("JOB#daily-menu", "GAP#2026-11-30T11:00:00Z#2026-11-30T11:09:00Z#late"),
     "a queue marker": ("JOB#daily-menu", "QUEUE#2026-11-30T11:00:00Z"),
     "an alert of a job": ("JOB#daily-menu", "ALERT"),
     "the alert of the scheduler": ("SCHEDULER", "ALERT"),

@@ -82,7 +82,6 @@ RUN_FORMS: Forms = {
 }
 """Every field of `RunRecord` but `ref`, which is the key."""
 GAP_FORMS: Forms = {
-    "last": INSTANT,
     "count": COUNT,
     "created_at": INSTANT,
     "notice": optional(member(Notice)),
@@ -152,7 +151,7 @@ def gap_item(gap: Gap) -> Item:
     """A gap as it is stored; one that must be told is due at its creation."""
     item = encode(GAP_FORMS, gap)
     due = due_place(gap.due_kind, {"S": to_text(gap.created_at)})
-    return {**gap_key(gap.job, gap.first, gap.reason), **SHAPED, **item, **due}
+    return {**gap_key(gap), **SHAPED, **item, **due}
 
 
 def read_gap(item: Mapping[str, Any]) -> Gap:
@@ -164,7 +163,13 @@ def read_gap(item: Mapping[str, Any]) -> Gap:
     values = decode(GAP_FORMS, item)
     pk, sk = read_attribute(item, "pk", TEXT), read_attribute(item, "sk", TEXT)
     try:
-        first, _, reason = sk.removeprefix(GAP).partition("#")
-        return Gap(job=pk.removeprefix("JOB#"), first=from_key(first), reason=GapReason(reason), **values)
+        first, last, reason = sk.removeprefix(GAP).split("#")
+        return Gap(
+            job=pk.removeprefix("JOB#"),
+            first=from_key(first),
+            last=from_key(last),
+            reason=GapReason(reason),
+            **values,
+        )
     except ValueError as error:
         raise unreadable(item, "sk", f"is malformed: {error}") from error

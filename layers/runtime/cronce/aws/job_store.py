@@ -83,7 +83,7 @@ class DynamoJobStore:
         writes = [update(self._table, job_key(change.after.name), changes, condition, values)]
         for gap in change.gaps:
             condition, values = as_read(gap_item(gap), GAP_FORMS)
-            writes.append(delete(self._table, gap_key(gap.job, gap.first, gap.reason), condition, values))
+            writes.append(delete(self._table, gap_key(gap), condition, values))
         if change.past_act:
             writes.append(put(self._steps, act_item(change.past_act, self._retention)))
         return writes

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from cronce.aws.attributes import SHAPE, Item
 from cronce.core.acts import PastAct
 from cronce.core.alerts import SCHEDULER
 from cronce.core.errors import RefusedError
-from cronce.core.instants import to_key, to_text
-from cronce.core.jobstate import GapReason
+from cronce.core.instants import to_text
+from cronce.core.jobstate import Gap
 from cronce.core.records import RunRef, StepRecord
 
 RUN, GAP, QUEUE, STEP, ATTEMPT, ACT = "RUN#", "GAP#", "QUEUE#", "STEP#", "ATTEMPT#", "ACT#"
@@ -66,16 +64,16 @@ def marker_key(ref: RunRef) -> Item:
     return key(job_partition(ref.job), f"{QUEUE}{_key_part(ref)}")
 
 
-def gap_key(job: str, first: datetime, reason: GapReason) -> Item:
+def gap_key(gap: Gap) -> Item:
     """A gap.
 
     Raises:
-        RefusedError: its first occurrence is no whole second.
+        RefusedError: its first or last occurrence is no whole second.
     """
     try:
-        return key(job_partition(job), f"{GAP}{to_key(first)}#{reason.value}")
+        return key(job_partition(gap.job), f"{GAP}{gap.key}")
     except ValueError as error:
-        raise RefusedError(f"gap of job {job}: {error}") from error
+        raise RefusedError(f"gap of job {gap.job}: {error}") from error
 
 
 def alert_key(scope: str) -> Item:

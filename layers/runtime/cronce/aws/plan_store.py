@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from cronce.aws.calls import Answer, Calls, Settlement, Verdict
@@ -17,7 +16,7 @@ from cronce.aws.writes import ABSENT, Changes, Write, as_read, check, put, updat
 from cronce.core.answers import CommitOutcome
 from cronce.core.changes import check_transition
 from cronce.core.errors import RefusedError
-from cronce.core.jobstate import Gap, GapReason, JobWindow
+from cronce.core.jobstate import Gap, JobWindow
 from cronce.core.lease import Grant
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.values import dataclass
@@ -114,9 +113,7 @@ def _outcome(actions: Sequence[_Action], settlement: Settlement) -> CommitOutcom
         return CommitOutcome(done=True)
     jobs = frozenset(subject.after.name for subject in failed if isinstance(subject, JobWindow))
     runs: frozenset[RunRef] = frozenset(run.ref for run in failed if isinstance(run, RunRecord))
-    gaps: frozenset[tuple[str, datetime, GapReason]] = frozenset(
-        (gap.job, gap.first, gap.reason) for gap in failed if isinstance(gap, Gap)
-    )
+    gaps = frozenset(gap for gap in failed if isinstance(gap, Gap))
     if jobs:
         return CommitOutcome(stale=jobs)
     if runs:

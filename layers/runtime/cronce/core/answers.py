@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
-from cronce.core.jobstate import GapReason, JobState
+from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import RunRef
 from cronce.core.run import DueKind
 from cronce.core.values import dataclass
@@ -32,7 +32,7 @@ class CommitOutcome:
         lease_lost: the lease was taken over: stop.
         stale: jobs whose condition failed: they wait for the next tick.
         runs: run records that exist already: drop them and send the rest again.
-        gaps: gaps that exist already (job, first, reason), likewise.
+        gaps: gaps of the windows that exist already, of the same extent and reason; likewise.
         problem: any other refusal (conflict, invalid item, too large): send each job alone.
         passes: the problem is a conflict with another transaction: later there is none.
     """
@@ -41,7 +41,7 @@ class CommitOutcome:
     lease_lost: bool = False
     stale: frozenset[str] = frozenset()
     runs: frozenset[RunRef] = frozenset()
-    gaps: frozenset[tuple[str, datetime, GapReason]] = frozenset()
+    gaps: frozenset[Gap] = frozenset()
     problem: str | None = None
     passes: bool = False
 

@@ -20,9 +20,9 @@ from itertools import groupby
 
 from cronce.core.catch_up import Fate, Scene
 from cronce.core.job import CatchUp, Job
-from cronce.core.jobstate import Gap, GapReason
+from cronce.core.jobstate import Gap, GapReason, JobWindow
 from cronce.core.judgement import ON_TIME
-from cronce.core.moves import PENDING_REDISPATCH, queued, skipped
+from cronce.core.moves import PENDING_REDISPATCH, queued, skipped, woken
 from cronce.core.records import RunRecord, RunRef, Slots
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus
 from cronce.core.schedule import Schedule
@@ -172,6 +172,22 @@ def gap(
         notice=Notice.PENDING if reason in _TOLD_GAPS else None,
         forget_at=now + retention,
     )
+
+
+def closed_up(window: JobWindow, left: JobWindow) -> JobWindow:
+    """What is left of a window whose other records exist already, without places that nobody takes.
+
+    Runs that are born in line are PENDING as far as there are free slots. One of those that exists already
+    takes no slot by this window, so the next one in line is PENDING in its place: else all of them could be
+    queued, and nobody would be there to wake them. If the existing one does need a slot, the claims sort it
+    out.
+    """
+    kept = {run.ref for run in left.runs}
+    places = sum(run.status is RunStatus.PENDING and run.ref not in kept for run in window.runs)
+    moving_up = {run.ref for run in left.queued[:places]}
+    grace = left.after.grace
+    runs = (woken(run, run.created_at, grace) if run.ref in moving_up else run for run in left.runs)
+    return replace(left, runs=tuple(runs)) if moving_up else left
 
 
 def _that_fit(records: Sequence[RunRecord | Gap]) -> int:

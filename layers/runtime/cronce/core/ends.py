@@ -26,7 +26,8 @@ OVERLAP_PATIENCE = timedelta(hours=1)
 
 _SKIPS = {Reason.LATE: Trouble.LATE, Reason.OVERLAP: Trouble.OVERLAP}
 _GAPS = {GapReason.LATE: Trouble.LATE, GapReason.CATCH_UP_LIMIT: Trouble.CATCH_UP_LIMIT}
-_GAP_KEY = re.compile(r"GAP#(?P<first>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)#(?P<reason>[a-z_]+)")
+_INSTANT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+_GAP_KEY = re.compile(rf"GAP#(?P<first>{_INSTANT})#{_INSTANT}#(?P<reason>[a-z_]+)")
 _LATER_THAN = "it would have started later than the job's policy allows"
 
 

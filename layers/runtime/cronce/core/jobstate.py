@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cronce.core.acts import Act
+from cronce.core.instants import to_key
 from cronce.core.records import RunRecord, RunRef, Slots
 from cronce.core.run import DueKind, Notice
 from cronce.core.values import dataclass
@@ -49,6 +50,8 @@ class GapReason(StrEnum):
 class Gap:
     """A stretch of occurrences that were not run. A run record inside it outranks it.
 
+    Gaps may overlap, since a job's item may be set back: each is kept, so every time stays in one.
+
     Attributes:
         job: whose.
         first: the first occurrence in it.
@@ -68,6 +71,15 @@ class Gap:
     created_at: datetime
     notice: Notice | None = None
     forget_at: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """What follows `GAP#` in its sort key: of two gaps with one key, each holds the other's times.
+
+        Raises:
+            ValueError: an occurrence is no whole second.
+        """
+        return f"{to_key(self.first)}#{to_key(self.last)}#{self.reason.value}"
 
     @property
     def due_kind(self) -> DueKind | None:
@@ -161,12 +173,12 @@ class JobWindow:
         """Writes of this window in a transaction, the shared check of the lease not counted."""
         return 1 + len(self.runs) + len(self.gaps) + len(self.queued)
 
-    def without(self, runs: frozenset[RunRef], gaps: frozenset[tuple[datetime, GapReason]]) -> JobWindow:
+    def without(self, runs: frozenset[RunRef], gaps: frozenset[Gap]) -> JobWindow:
         """The window less the records that exist already."""
         return replace(
             self,
             runs=tuple(run for run in self.runs if run.ref not in runs),
-            gaps=tuple(gap for gap in self.gaps if (gap.first, gap.reason) not in gaps),
+            gaps=tuple(gap for gap in self.gaps if gap not in gaps),
         )
 
 

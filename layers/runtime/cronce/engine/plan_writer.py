@@ -5,7 +5,7 @@ A refusal costs the job that caused it, and nobody else:
 * the lease is lost: stop, somebody else is planning;
 * a job is no longer as it was read (paused, planned by somebody else): it waits for the next tick;
 * a record exists (backfilled, or the table was restored): it stays as it is, the rest of the window is sent
-  again;
+  again, and who is in line behind it moves up;
 * anything else (a conflict, a record that the store does not take): each job goes alone. Alone it is tried
   `TRIES` times, since a conflict passes; then it is left for the next tick. A conflict of a few tenths of a
   second is nothing that anybody must see to (one that never ends makes the job overdue, and the watchdog
@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from cronce.core.answers import CommitOutcome
+from cronce.core.births import closed_up
 from cronce.core.jobstate import JobWindow
 from cronce.core.lease import Grant
 from cronce.core.ports import Clock, PlanStore, Telemetry
@@ -124,7 +125,8 @@ class PlanWriter:
 
     def _count_duplicates(self, before: Sequence[JobWindow], after: Sequence[JobWindow]) -> None:
         for full, less in zip(before, after, strict=True):
-            existing = [run.ref.id for run in full.runs if run not in less.runs]
+            kept = {run.ref for run in less.runs}
+            existing = [run.ref.id for run in full.runs if run.ref not in kept]
             existing += [f"gap {gap.reason} from {gap.first}" for gap in full.gaps if gap not in less.gaps]
             if existing:
                 self.written.duplicates += len(existing)
@@ -150,6 +152,4 @@ def packed(windows: Iterable[JobWindow]) -> list[list[JobWindow]]:
 
 
 def _without(window: JobWindow, outcome: CommitOutcome) -> JobWindow:
-    name = window.after.name
-    gaps = frozenset((first, reason) for job, first, reason in outcome.gaps if job == name)
-    return window.without(outcome.runs, gaps)
+    return closed_up(window, window.without(outcome.runs, outcome.gaps))

@@ -18,7 +18,6 @@ from cronce.core.alerts import Trouble
 from cronce.core.answers import DueEntry
 from cronce.core.errors import NewerItemError, UnreadableItemError
 from cronce.core.health import Finding
-from cronce.core.instants import to_key
 from cronce.core.jobstate import JobState
 from cronce.core.ports import DueIndex, JobStore, RunStore
 from cronce.core.records import RunRecord, RunRef
@@ -217,7 +216,7 @@ class Surveyor:
         return max((ended_at for ended_at in successes if ended_at is not None), default=None)
 
     def _gaps(self, survey: Survey, job: str, lines: Sequence[DueEntry]) -> None:
-        found = {f"GAP#{to_key(gap.first)}#{gap.reason.value}": gap for gap in self.runs.gaps(job)}
+        found = {f"GAP#{gap.key}": gap for gap in self.runs.gaps(job)}
         for line in lines:
             gap = found.get(line.sk)
             finding = ends.gap_to_tell(gap) if gap else ends.unreadable_gap(job, line.sk)

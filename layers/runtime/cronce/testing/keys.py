@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from cronce.core.acts import PastAct
 from cronce.core.alerts import SCHEDULER, Alert
-from cronce.core.instants import to_key, to_text
-from cronce.core.jobstate import Gap, GapReason, JobState, Registry
+from cronce.core.instants import to_text
+from cronce.core.jobstate import Gap, JobState, Registry
 from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
 from cronce.core.run_input import RunInput
@@ -42,9 +42,9 @@ def marker_key(ref: RunRef) -> Key:
     return f"JOB#{ref.job}", f"QUEUE#{ref.key}"
 
 
-def gap_key(job: str, first: datetime, reason: GapReason) -> Key:
+def gap_key(gap: Gap) -> Key:
     """Where a gap is."""
-    return f"JOB#{job}", f"GAP#{to_key(first)}#{reason.value}"
+    return f"JOB#{gap.job}", f"GAP#{gap.key}"
 
 
 def step_key(step: StepRecord) -> Key:
@@ -161,7 +161,7 @@ def _key_of_run_item(item: RunRecord | Gap | Marker | StepRecord | AttemptRecord
         case RunRecord():
             return run_key(item.ref)
         case Gap():
-            return gap_key(item.job, item.first, item.reason)
+            return gap_key(item)
         case Marker():
             return marker_key(item.ref)
         case StepRecord():

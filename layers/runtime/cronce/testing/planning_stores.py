@@ -10,7 +10,7 @@ from cronce.core.answers import Applied, CommitOutcome, JobReads
 from cronce.core.changes import check_transition
 from cronce.core.errors import UnreadableItemError
 from cronce.core.job_change import JobChange
-from cronce.core.jobstate import Gap, GapReason, JobState, JobWindow, Registry
+from cronce.core.jobstate import Gap, JobState, JobWindow, Registry
 from cronce.core.lease import LEASE_TTL, Grant, Lease, may_take
 from cronce.core.records import RunRecord, Slots
 from cronce.testing.keys import (
@@ -155,7 +155,7 @@ class MemoryJobStore:
             stored = self._table.matching(key, JobState)
             if stored is None or not change.was_read(stored):
                 return Applied.DONE if stored is not None and change.wrote(stored) else Applied.JOB_MOVED
-            gaps = {gap_key(gap.job, gap.first, gap.reason): gap for gap in change.gaps}
+            gaps = {gap_key(gap): gap for gap in change.gaps}
             if any(self._table.matching(place, Gap) != gap for place, gap in gaps.items()):
                 return Applied.JOB_MOVED
             self._table.put(key, replace(change.after, slots=stored.slots))
@@ -225,12 +225,7 @@ class MemoryPlanStore:
         runs = frozenset(
             run.ref for window in windows for run in window.runs if self._table.exists(run_key(run.ref))
         )
-        gaps: frozenset[tuple[str, datetime, GapReason]] = frozenset(
-            (gap.job, gap.first, gap.reason)
-            for window in windows
-            for gap in window.gaps
-            if self._table.exists(gap_key(gap.job, gap.first, gap.reason))
-        )
+        gaps = frozenset(gap for window in windows for gap in window.gaps if self._table.exists(gap_key(gap)))
         if runs:
             return CommitOutcome(runs=runs)
         return CommitOutcome(gaps=gaps) if gaps else None
@@ -255,7 +250,7 @@ class MemoryPlanStore:
         for run in window.runs:
             self._table.put(run_key(run.ref), replace(run, rev=1))
         for gap in window.gaps:
-            self._table.put(gap_key(gap.job, gap.first, gap.reason), gap)
+            self._table.put(gap_key(gap), gap)
         for run in window.queued:
             self._table.put(marker_key(run.ref), Marker(ref=run.ref))
 
@@ -270,7 +265,7 @@ def _keys(window: JobWindow) -> list[Key]:
         job_key(window.after.name),
         *(run_key(run.ref) for run in window.runs),
         *(marker_key(run.ref) for run in window.queued),
-        *(gap_key(gap.job, gap.first, gap.reason) for gap in window.gaps),
+        *(gap_key(gap) for gap in window.gaps),
     ]
 
 
