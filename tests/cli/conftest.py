@@ -13,6 +13,7 @@ import botocore.session
 import pytest
 
 from cronce_tools.local.stack import LocalStack, local_stack
+from tests.support.jobs_modules import jobs_set_aside
 
 LOADER = botocore.loaders.Loader()
 """Reads the services' descriptions once for all tests; that is most of what making a client takes."""
@@ -64,17 +65,10 @@ def working_copy(folder: Path) -> Iterator[Path]:
     jobs = folder / "functions/jobs"
     jobs.mkdir(parents=True)
     (jobs / "__init__.py").touch()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, jobs_set_aside():
         patch.setattr(sys, "path", [str(folder / "functions"), *sys.path])
         patch.setattr(botocore.session, "create_loader", lambda *_: LOADER)
-        _forget()
         yield folder
-        _forget()
-
-
-def _forget() -> None:
-    for module in [name for name in sys.modules if name.split(".")[0] == "jobs"]:
-        del sys.modules[module]
 
 
 @contextmanager

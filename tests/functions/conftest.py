@@ -13,7 +13,8 @@ import pytest
 from cronce.bootstrap.process import using_clock
 from cronce.testing import ManualClock
 from cronce_tools.local.cloud import Cloud
-from tests.functions.deployed import START, Deployed, forget_jobs, set_environment
+from tests.functions.deployed import START, Deployed, set_environment
+from tests.support.jobs_modules import jobs_set_aside
 
 LOADER = botocore.loaders.Loader()
 """Reads the services' descriptions once for all tests; that is most of what making a client takes."""
@@ -39,13 +40,10 @@ def stack(
     folder.mkdir()
     (folder / "__init__.py").write_text("")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    others = forget_jobs()
     clock = ManualClock(START)
     cloud = Cloud(clock)
     deployed = Deployed(clock=clock, cloud=cloud, folder=folder, output=lambda: capsys.readouterr().out)
-    with cloud.running(), using_clock(clock):
+    with jobs_set_aside(), cloud.running(), using_clock(clock):
         deployed.deploy()
         monkeypatch.setenv("CRONCE_TOPIC_ARN", deployed.topic)
         yield deployed
-    forget_jobs()
-    sys.modules.update(others)  # tests of the real jobs have them already, and look into them

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import boto3
@@ -30,6 +29,7 @@ from cronce.testing import ManualClock, RecordingTelemetry
 from cronce_tools.local.cloud import Cloud
 from cronce_tools.local.filters import matches_any
 from cronce_tools.local.template import Template
+from tests.support.jobs_modules import forget_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 REGION = "eu-west-1"
@@ -278,12 +278,6 @@ def as_lambda_sends_it(record: dict[str, Any]) -> dict[str, Any]:
         "eventSourceARN": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{RUNS}/stream/2026-03-08T00:00:00.000",
         "dynamodb": {**record["dynamodb"], "ApproximateCreationDateTime": created},
     }
-
-
-def forget_jobs() -> dict[str, ModuleType]:
-    """Forget every imported module of jobs. Returns them, for whoever is to find them again."""
-    names = [name for name in sys.modules if name == "jobs" or name.startswith("jobs.")]
-    return {name: sys.modules.pop(name) for name in names}
 
 
 def set_environment(monkeypatch: pytest.MonkeyPatch) -> None:
