@@ -52,7 +52,7 @@ def test_the_next_times_are_those_of_the_schedule_in_force(stack: LocalStack) ->
 
 
 def test_p58_a_time_that_stands_in_for_skipped_ones_names_them(nights: Path) -> None:
-    said = cronce("next", "gap", "--code", "--from", "2026-03-08", "--to", "2026-03-09", "--project", nights)
+    said = cronce("next", "gap", "--code", "--from", "2026-03-08", "--to", "2026-03-08", "--project", nights)
 
     assert said.lines[1:] == [
         "Sun 2026-03-08 03:00 EDT Sun 2026-03-08 07:00 UTC stands in for 02:15, 02:30, which the clock skips"
@@ -60,7 +60,7 @@ def test_p58_a_time_that_stands_in_for_skipped_ones_names_them(nights: Path) -> 
 
 
 def test_p58_a_time_that_the_clock_shows_twice_names_its_pass(nights: Path) -> None:
-    said = cronce("next", "pair", "--code", "--from", "2026-11-01", "--to", "2026-11-02", "--project", nights)
+    said = cronce("next", "pair", "--code", "--from", "2026-11-01", "--to", "2026-11-01", "--project", nights)
 
     assert said.lines[1:] == [
         "Sun 2026-11-01 01:30 EDT Sun 2026-11-01 05:30 UTC pass 1 of 2: the clock shows 01:30 twice",
@@ -69,7 +69,7 @@ def test_p58_a_time_that_the_clock_shows_twice_names_its_pass(nights: Path) -> N
 
 
 def test_the_marks_stand_in_json_too(nights: Path) -> None:
-    ends = ("--from", "2026-03-08", "--to", "2026-03-10")
+    ends = ("--from", "2026-03-08", "--to", "2026-03-09")
     document = cronce("next", "gap", "--code", *ends, "--project", nights, "--json").json
 
     assert document["times"][0] == {
@@ -88,10 +88,11 @@ def test_a_day_that_the_calendar_excludes_is_marked(nights: Path) -> None:
     assert said.lines[1].endswith("excluded by the job's calendar")
 
 
-def test_the_beginning_is_included_and_the_end_is_not(nights: Path) -> None:
-    ends = ("--from", "2026-06-01T02:15", "--to", "2026-06-01T02:30")
-    said = cronce("next", "gap", "--code", *ends, "--project", nights)
-    assert said.lines[1:] == ["Mon 2026-06-01 02:15 EDT Mon 2026-06-01 06:15 UTC"]
+def test_both_ends_of_a_range_are_included(nights: Path) -> None:
+    quarter, half = (f"Mon 2026-06-01 02:{minute} EDT Mon 2026-06-01 06:{minute} UTC" for minute in (15, 30))
+    for last, found in (("02:29", [quarter]), ("02:30", [quarter, half])):
+        ends = ("--from", "2026-06-01T02:15", "--to", f"2026-06-01T{last}")
+        assert cronce("next", "gap", "--code", *ends, "--project", nights).lines[1:] == found
 
 
 def test_no_time_is_a_no(nights: Path) -> None:
@@ -106,7 +107,7 @@ def test_no_time_is_a_no(nights: Path) -> None:
     [
         (
             ("--from", "2026-03-09", "--to", "2026-03-08"),
-            "the range runs backwards: Mon 2026-03-09 00:00 EDT is not",
+            "the range runs backwards: Mon 2026-03-09 00:00 EDT is after Sun 2026-03-08 23:59:59 EDT",
         ),
         (("--to", "2020-01-01"), "the range runs backwards"),
         (

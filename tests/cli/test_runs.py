@@ -77,7 +77,7 @@ def test_runs_stand_newest_first(stack: LocalStack) -> None:
 def test_runs_are_found_by_state_and_time(stack: LocalStack) -> None:
     half_an_hour(stack)
     assert runs("--status", "failed", "--limit", "1") == ["broken@2026-10-30T10:30:00Z"]
-    assert runs("--status", "failed", "--status", "succeeded", "--until", "2026-10-30T10:30Z") == [
+    assert runs("--status", "failed", "--status", "succeeded", "--until", "2026-10-30T10:29Z") == [
         f"menu@{SIX}",
         f"hourly@{SIX}",
         f"broken@{SIX}",

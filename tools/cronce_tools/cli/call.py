@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,9 +64,9 @@ class Call:
         """
         from cronce_tools.cli.stack_choice import target_of  # noqa: PLC0415 - who needs no stack loads none of it
         from cronce_tools.cli.stacks import reach  # noqa: PLC0415
-        from cronce_tools.cli.working_copy import job_of  # noqa: PLC0415
+        from cronce_tools.cli.working_copy import WorkingCopy  # noqa: PLC0415
 
-        return reach(target_of(self.choice, self.project), partial(job_of, self.project))
+        return reach(target_of(self.choice, self.project), WorkingCopy(self.project).job_of)
 
 
 def call_of(context: typer.Context) -> Call:

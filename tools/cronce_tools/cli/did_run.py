@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from cronce.core.accounting import Account, Outcome, ran
@@ -20,9 +20,8 @@ from cronce_tools.cli.call import Call
 from cronce_tools.cli.exits import Exit
 from cronce_tools.cli.output import BAD, GOOD, Json
 from cronce_tools.cli.stacks import Reached
-from cronce_tools.cli.times import DAY, day_of, midnight, shown, wall_or_instant
+from cronce_tools.cli.times import DAY, SECOND, day_of, midnight, shown, wall_or_instant
 
-SECOND = timedelta(seconds=1)
 NEAR = 2 * DAY
 """A wall time is shown, or skipped, within so much of the same time in UTC: no zone is further away."""
 OPEN = frozenset({Outcome.UNDER_WAY, Outcome.DUE, Outcome.TO_COME})

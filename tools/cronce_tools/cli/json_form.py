@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cronce.core.instants import to_text
-from cronce.core.zones import load_zone
 from cronce_tools.cli.output import Json
+from cronce_tools.cli.times import local_json
 
 if TYPE_CHECKING:
     from cronce.core.accounting import Account
@@ -105,7 +105,7 @@ def account(found: Account, zone: str) -> Json:
     """What became of an occurrence."""
     return {
         "at": instant(found.at),
-        "at_local": found.at.astimezone(load_zone(zone)).isoformat(),
+        "at_local": local_json(found.at, zone),
         "outcome": found.outcome.value,
         "count": found.count,
         "run": run(found.run) if found.run else None,

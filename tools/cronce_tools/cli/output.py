@@ -90,5 +90,10 @@ def _console() -> Console:
     return Made(file=sys.stdout, highlight=False)
 
 
+def counted(number: int, thing: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 Json = dict[str, Any]
 """A JSON object."""

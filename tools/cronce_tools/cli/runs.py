@@ -36,8 +36,8 @@ class Question:
     Attributes:
         job: of this job only.
         status: names of states.
-        since: not older than this.
-        until: older than this.
+        since: from here on.
+        until: up to here.
         limit: the newest so many.
     """
 

@@ -12,6 +12,8 @@ from cronce.core.zones import load_zone
 from cronce_tools.cli.exits import UsageError
 
 DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+"""Occurrences are whole seconds."""
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 """Far from the edges of the calendar, so that no computation runs over them."""
 _AGO = re.compile(r"(?=\d)(?:\d+d)?(?:\d+h)?(?:\d+m)?")
@@ -27,6 +29,11 @@ def shown(at: datetime | None, zone: str = "UTC") -> str:
         return "-"
     local = at.astimezone(load_zone(zone))
     return local.strftime("%a %Y-%m-%d %H:%M:%S %Z" if local.second else "%a %Y-%m-%d %H:%M %Z")
+
+
+def local_json(at: datetime, zone: str) -> str:
+    """An instant as the zone's clock shows it, with its offset, in ISO 8601."""
+    return at.astimezone(load_zone(zone)).isoformat()
 
 
 def local_text(text: str) -> str:
@@ -143,13 +150,34 @@ def instant_of(text: str, zone: str, now: datetime) -> datetime:
 def window_of(
     since: str | None, until: str | None, zone: str, now: datetime
 ) -> tuple[datetime | None, datetime | None]:
-    """A stretch of time, each end if it is given.
+    """A stretch of time, each end if it is given: from the first instant to before the second.
+
+    Whoever names two ends means both: the second is included, a day as a whole.
 
     Raises:
-        UsageError: an end is no time, or the first is not before the last.
+        UsageError: an end is no time, or the first is after the last.
     """
     first = instant_of(since, zone, now) if since else None
-    last = instant_of(until, zone, now) if until else None
+    last = _after(until, zone, now) if until else None
     if first is not None and last is not None and first >= last:
-        raise UsageError(f"the range runs backwards: {shown(first, zone)} is not before {shown(last, zone)}")
+        raise backwards(first, last - SECOND, zone)
     return first, last
+
+
+def range_of(since: str, until: str, zone: str, now: datetime) -> tuple[datetime, datetime]:
+    """A stretch of time with both its ends; see `window_of`."""
+    first, last = window_of(since, until, zone, now)
+    if first is None or last is None:
+        raise UsageError(f"a range wants two ends: write {_FORMS}")
+    return first, last
+
+
+def backwards(first: datetime, last: datetime, zone: str) -> UsageError:
+    """The error about a range that ends before it begins."""
+    return UsageError(f"the range runs backwards: {shown(first, zone)} is after {shown(last, zone)}")
+
+
+def _after(text: str, zone: str, now: datetime) -> datetime:
+    """The first instant that is not in a stretch which ends so."""
+    day = day_of(text, now.astimezone(load_zone(zone)).date())
+    return midnight(day + DAY, zone) if day is not None else instant_of(text, zone, now) + SECOND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from cronce.aws.clock import SystemClock
 from cronce.core.schedule import Schedule
@@ -14,10 +14,7 @@ from cronce_tools.cli.call import Call
 from cronce_tools.cli.exits import Exit, UsageError
 from cronce_tools.cli.json_form import instant
 from cronce_tools.cli.output import QUIET, WAITS, Cell, Json
-from cronce_tools.cli.times import shown, window_of
-
-_STRICTLY = timedelta(seconds=1)
-# Windows of schedules leave their start out; here it is included.
+from cronce_tools.cli.times import SECOND, backwards, shown, window_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,10 +66,9 @@ def next_times(call: Call, question: Question) -> int:
     first, last = window_of(question.since, question.until, schedule.tz, times.now)
     start = first if first is not None else times.now
     if last is not None and last <= start:
-        raise UsageError(
-            f"the range runs backwards: {shown(start, schedule.tz)} is not before {shown(last, schedule.tz)}"
-        )
-    found = _found(schedule, start - _STRICTLY, last, question.count)
+        raise backwards(start, last - SECOND, schedule.tz)
+    # windows of schedules leave their start out; here it is included
+    found = _found(schedule, start - SECOND, last, question.count)
     if call.output.as_json:
         listed = [_json(times, at) for at in found]
         call.output.document(
@@ -103,7 +99,7 @@ EXCLUDED = "excluded by the job's calendar"
 
 def _found(schedule: Schedule, start: datetime, last: datetime | None, count: int) -> list[datetime]:
     if last is not None:
-        return schedule.between(start, last - _STRICTLY, limit=count)
+        return schedule.between(start, last - SECOND, limit=count)
     found: list[datetime] = []
     at = schedule.next_after(start)
     while at is not None and len(found) < count:

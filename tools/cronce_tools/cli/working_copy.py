@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from functools import cached_property
 from pathlib import Path
 
 from cronce.core.errors import JobNotFoundError
@@ -47,7 +48,21 @@ def declared(project: Path, name: str) -> Declared:
     raise JobNotFoundError(f"there is no job {name!r} in {project.name}/functions/{PACKAGE}: {meant}{broken}")
 
 
-def job_of(project: Path, name: str) -> Job | None:
-    """The code of a job; None: the working copy does not have it, or it cannot be used."""
-    found = catalog(project).jobs.get(name)
-    return found.job if found else None
+class WorkingCopy:
+    """Finds the code of jobs for operators' commands. It is imported once, when it is first asked for.
+
+    Args:
+        project: the working copy.
+    """
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+
+    def job_of(self, name: str) -> Job | None:
+        """The code of a job; None: the working copy does not have it, or it cannot be used."""
+        found = self._catalog.jobs.get(name)
+        return found.job if found else None
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return catalog(self._project)

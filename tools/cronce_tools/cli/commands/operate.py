@@ -19,6 +19,7 @@ Wait = Annotated[
 def add_to(app: typer.Typer) -> None:
     """Add them, in the order in which the help names them."""
     app.command("trigger")(trigger)
+    app.command("backfill")(backfill)
     app.command("pause")(pause)
     app.command("resume")(resume)
     app.command("retry")(retry)
@@ -41,6 +42,26 @@ def trigger(
     from cronce_tools.cli import run_commands
 
     return run_commands.trigger(call_of(context), job, given, reason, wait=wait)
+
+
+def backfill(
+    context: typer.Context,
+    job: JobName,
+    *,
+    since: Annotated[str, typer.Option("--from", metavar="TIME", help="From here on.")],
+    until: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to here; a day as a whole.")],
+    gaps: Annotated[bool, typer.Option("--gaps", help="Times in gaps too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    reason: Reason = "",
+    yes: Yes = False,
+) -> int:
+    """Runs for times of the past that have none, by the schedule in force now."""
+    from cronce_tools.cli import backfilling
+
+    wish = backfilling.Wish(
+        job=job, since=since, until=until, gaps=gaps, dry_run=dry_run, yes=yes, reason=reason
+    )
+    return backfilling.backfill(call_of(context), wish)
 
 
 def pause(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:

@@ -40,7 +40,9 @@ def next_(
     since: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="Begin here, included; now by default.")
     ] = None,
-    until: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End here, excluded.")] = None,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="End here, included; a day as a whole.")
+    ] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many times.")] = 10,
     code: Annotated[
         bool, typer.Option("--code", help="By the working copy's code, not by the stack's schedule.")
@@ -62,7 +64,7 @@ def runs(
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="From here on: a day, a time, or 90m, 2h, 7d ago.")
     ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Up to here; a day as a whole.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="The newest so many.")] = 20,
 ) -> int:
     """Runs by state and time, newest first."""

@@ -1,0 +1,148 @@
+"""`cronce backfill`.
+
+* Every time that was asked for is told with what becomes of it; a dry run changes nothing.
+* More than a few runs are asked about first; the runs are made oldest first and wait their turn.
+* Given again it makes nothing twice; what has a record is left alone, and what lies in a gap unless asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from cronce.core.run import RunStatus, Trigger
+from cronce_tools.cli import asking
+from cronce_tools.local.stack import LocalStack
+from tests.cli.conftest import JOBS, START, stack_with
+from tests.cli.terminal import cronce
+
+HERE = "cronce-local (us-east-1)"
+HOUR = timedelta(hours=1)
+FRIDAY = ("--from", "2026-10-30", "--to", "2026-10-30")
+
+
+@pytest.fixture
+def friday(tmp_path: Path) -> Iterator[LocalStack]:
+    """Ten o'clock runs, then no tick comes until after noon: 11:00 lies in a gap, 12:00 runs."""
+    with stack_with(tmp_path, JOBS) as running:
+        running.play(minutes=2)
+        running.clock.set(START + 2 * HOUR + timedelta(minutes=1))
+        running.play()
+        yield running
+
+
+def made(stack: LocalStack) -> list[str]:
+    return [run.ref.key for run in stack.runs("hourly") if run.trigger is Trigger.BACKFILL]
+
+
+def test_what_becomes_of_each_time_is_told_and_a_dry_run_changes_nothing(friday: LocalStack) -> None:
+    said = cronce("backfill", "hourly", *FRIDAY, "--dry-run")
+
+    assert said.code == 0
+    assert said.lines == [
+        "local times what becomes of it",
+        "Fri 2026-10-30 00:00 UTC to Fri 2026-10-30 09:00 UTC 10 gets a run",
+        "Fri 2026-10-30 10:00 UTC 1 has a record: SUCCEEDED",
+        "Fri 2026-10-30 11:00 UTC 1 has a record: SKIPPED(superseded)",
+        "Fri 2026-10-30 12:00 UTC 1 has a record: SUCCEEDED",
+        "Fri 2026-10-30 13:00 UTC to Fri 2026-10-30 23:00 UTC 11 has not come",
+        f"10 runs would be made in {HERE}",
+    ]
+    assert made(friday) == []
+
+
+def test_the_runs_are_made_and_wait_their_turn_and_nothing_is_made_twice(friday: LocalStack) -> None:
+    said = cronce("backfill", "hourly", *FRIDAY, "--reason", "the till was closed")
+
+    assert said.code == 0
+    assert said.lines[-1] == f"made 10 runs in {HERE}; each waits its turn"
+    assert said.err == "10 of 10\n"
+    assert made(friday) == [f"2026-10-30T{hour:02}:00:00Z" for hour in range(10)]
+    friday.settle()
+    assert {run.status for run in friday.runs("hourly")} == {RunStatus.SUCCEEDED, RunStatus.SKIPPED}
+
+    again = cronce("backfill", "hourly", *FRIDAY)
+
+    assert (again.code, again.lines[-1]) == (0, "there is nothing to make")
+    assert len(made(friday)) == 10
+
+
+def test_a_single_instant_is_a_range_of_one(friday: LocalStack) -> None:
+    one = ("--from", "2026-10-30T09:00Z", "--to", "2026-10-30T09:00Z")
+    assert cronce("backfill", "hourly", *one).lines[-1] == f"made 1 run in {HERE}; each waits its turn"
+    assert made(friday) == ["2026-10-30T09:00:00Z"]
+
+
+def test_times_in_gaps_are_run_only_if_that_is_asked(friday: LocalStack) -> None:
+    friday.clock.set(START + 5 * HOUR + timedelta(minutes=1))
+    friday.play()
+    gap = ("--from", "2026-10-30T13:00Z", "--to", "2026-10-30T14:00Z")
+    left_alone = cronce("backfill", "hourly", *gap)
+    assert left_alone.lines[1:] == [
+        "Fri 2026-10-30 13:00 UTC to Fri 2026-10-30 14:00 UTC 2 lies in a gap (--gaps runs it): superseded",
+        "there is nothing to make",
+    ]
+    assert cronce("backfill", "hourly", *gap, "--gaps").lines[-1].startswith("made 2 runs")
+    assert made(friday) == ["2026-10-30T13:00:00Z", "2026-10-30T14:00:00Z"]
+
+
+def test_many_runs_are_asked_about_first(friday: LocalStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = ("backfill", "hourly", "--from", "2026-10-29T22:00Z", "--to", "2026-10-30T09:00Z")
+    refused = cronce(*many)
+    assert refused.code == 2
+    assert f"this makes 12 runs of hourly in {HERE}: nobody is there to be asked" in refused.err
+    monkeypatch.setattr(asking, "somebody_is_there", lambda: True)
+    assert cronce(*many, typed="n\n").code == 1
+    assert made(friday) == []
+    assert cronce(*many, typed="y\n").code == 0
+    assert len(made(friday)) == 12
+    monkeypatch.undo()
+
+
+def test_yes_agrees_beforehand(friday: LocalStack) -> None:
+    said = cronce("backfill", "hourly", "--from", "2026-10-29T22:00Z", "--to", "2026-10-30T09:00Z", "--yes")
+    assert (said.code, len(made(friday))) == (0, 12)
+
+
+def test_the_answer_in_json(friday: LocalStack) -> None:
+    document = cronce(
+        "backfill", "hourly", "--from", "2026-10-30T09:00Z", "--to", "2026-10-30T10:00Z", "--json"
+    ).json
+    assert list(document) == ["stack", "region", "now", "job", "times", "made"]
+    assert document["made"] == ["hourly@2026-10-30T09:00:00Z"]
+    assert document["times"] == [
+        {
+            "at": "2026-10-30T09:00:00Z",
+            "at_local": "2026-10-30T09:00:00+00:00",
+            "fate": "create",
+            "detail": None,
+        },
+        {
+            "at": "2026-10-30T10:00:00Z",
+            "at_local": "2026-10-30T10:00:00+00:00",
+            "fate": "record",
+            "detail": "SUCCEEDED",
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (("hourly", "--from", "2026-10-31", "--to", "2026-10-30"), 2, "the range runs backwards"),
+        (("hourly", "--from", "2026-10-30"), 2, "Missing option '--to'"),
+        (("hourly", "--from", "2026-10-30", "--to", "noon"), 2, "'noon' is no time"),
+        (("hurly", *FRIDAY), 2, "there is no job 'hurly': did you mean 'hourly'?"),
+        (("hourly", "--from", "2020-01-01", "--to", "2026-10-30"), 1, "has more than 5000 times"),
+    ],
+    ids=["backwards", "one end", "no time", "job", "too many"],
+)
+def test_what_makes_no_sense_is_one_line(
+    friday: LocalStack, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    answer = cronce("backfill", *arguments)
+    assert answer.code == code
+    assert said in answer.complaint
