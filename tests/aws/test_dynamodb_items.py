@@ -23,6 +23,7 @@ from cronce.aws.items_job import (
     PAUSE_FORMS,
     PLANNING_FORMS,
     REGISTRY_FORMS,
+    SETTLED_FORMS,
     SLOT_FORMS,
     job_item,
     read_job,
@@ -33,7 +34,7 @@ from cronce.aws.named_lease_store import NAMED_LEASE_FORMS
 from cronce.core.acts import Act
 from cronce.core.alerts import Alert, TroubledTime
 from cronce.core.errors import NewerItemError, RefusedError, UnreadableItemError
-from cronce.core.jobstate import Gap, JobState, Pause, Registry, RegistryEntry
+from cronce.core.jobstate import Gap, JobState, Pause, Registry, RegistryEntry, Settled
 from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, Slots, StepRecord
 from cronce.core.run import RunStatus
@@ -64,6 +65,7 @@ def test_a_record_with_everything_set_is_read_back(kind: str) -> None:
         (JobState, PLANNING_FORMS, {"name", "slots"}),
         (Slots, SLOT_FORMS, {"held"}),
         (Pause, PAUSE_FORMS, set()),
+        (Settled, SETTLED_FORMS, set()),
         (Act, ACT_FORMS, set()),
         (Registry, REGISTRY_FORMS, set()),
         (RegistryEntry, ENTRY_FORMS, set()),

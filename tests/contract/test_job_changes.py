@@ -19,7 +19,7 @@ import pytest
 from cronce.core.acts import Act, What
 from cronce.core.answers import Applied, DueEntry
 from cronce.core.job_change import JobChange
-from cronce.core.jobstate import Gap, GapReason, Held, JobState
+from cronce.core.jobstate import Gap, GapReason, Held, JobState, Settled
 from cronce.core.pausing import paused, resumed
 from cronce.core.records import Slots
 from cronce.core.run import DueKind, Notice
@@ -99,6 +99,7 @@ def test_displaced_acts_are_read_in_order_and_of_one_job_only(backend: Backend) 
         {"module": "jobs.elsewhere"},
         {"planned_local": NOW.replace(tzinfo=None) + MINUTE},
         {"act": LATER},
+        {"settled": (Settled(first=NOW, last=NOW),)},
     ],
 )
 def test_whatever_moved_since_it_was_read_refuses_the_change(backend: Backend, moved: dict[str, Any]) -> None:

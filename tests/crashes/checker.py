@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from cronce.core.acts import What
 from cronce.core.alerts import SCHEDULER, Alert
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.named_lease import NamedLease
@@ -161,7 +162,9 @@ class Watch:
         self._jobs[state.name] = state
         if known is None or known.planned_to == state.planned_to:
             return
-        if state.planned_to < known.planned_to:
+        if state.act is not None and state.act.what is What.REWIND and state.act != known.act:
+            self._owed[state.name] = [at for at in self._owed[state.name] if at <= state.planned_to]
+        elif state.planned_to < known.planned_to:
             self._say(f"{state.name}: planned_to went back from {known.planned_to} to {state.planned_to}")
         owed = self._owed[state.name]
         owed += schedule_from_spec(known.schedule).between(known.planned_to, state.planned_to)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 from cronce.core.errors import PermanentError
+from cronce.core.records import RunRef
 from cronce.core.schedule import Cron
 from cronce.engine.operations import Operations
 from cronce.engine.run_handle import Run
+from cronce.testing import run_key
 from tests.crashes.lives import Scenario
 from tests.crashes.planning_scenarios import HALF_PAST_FIVE, declare, deployed, tick_and_deliver
 from tests.crashes.run_scenarios import MANY, catching_up, only_step
@@ -113,7 +115,28 @@ def backfilled(stack: Stack) -> None:
     stack.deliver()
 
 
+def with_a_loss(stack: Stack) -> None:
+    """A job whose record of five o'clock a hand has deleted before it ran, and that of six not."""
+    stack.clock.set(at(4, 30, 4))
+    lost = declare("lost", only_step(stack), catch_up="all", grace=12 * HOUR, retry=MANY)
+    stack.declare(lost)
+    stack.tick()
+    stack.skip_to(at(5))
+    stack.tick()
+    stack.store.remove(run_key(RunRef("lost", at(5))))
+    stack.store.drain_stream()
+    stack.skip_to(at(6))
+    tick_and_deliver(stack)
+
+
+def set_back(stack: Stack) -> None:
+    """A person sets it back, and a tick comes."""
+    stack.command(lambda operations: operations.rewind("lost", at(4, 30), by="ann", why="restored"))
+    stack.minute()
+
+
 SCENARIOS = (
+    Scenario(name="rewind", starts=HALF_PAST_FIVE, setup=with_a_loss, life=set_back),
     Scenario(name="backfill", starts=HALF_PAST_FIVE, setup=with_a_past, life=backfilled, bound=13),
     Scenario(name="trigger", starts=HALF_PAST_FIVE, setup=asked_for, life=triggered),
     Scenario(name="pause", starts=HALF_PAST_FIVE, setup=hourly, life=an_hour_of_pause),

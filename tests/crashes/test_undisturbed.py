@@ -44,6 +44,7 @@ ENDS: Mapping[str, Mapping[str, str]] = {
         "queued 07:00": "SUCCEEDED",
         "queued 08:00": "SUCCEEDED",
     },
+    "rewind": {"lost 05:00": "SUCCEEDED", "lost 06:00": "SUCCEEDED"},
     "backfill": {f"filled 0{hour}:00": "SUCCEEDED" for hour in (2, 3, 4)},
     "trigger": {"manual #asked": "SUCCEEDED"},
     "pause": {"paused 06:00": "SUCCEEDED", "paused 07:00": "SUCCEEDED"},

@@ -39,7 +39,7 @@ from cronce.aws.items_step import (
 from cronce.aws.named_lease_store import NAMED_LEASE_FORMS, named_lease_item, read_named_lease
 from cronce.core.acts import Act, PastAct, What
 from cronce.core.alerts import Alert, Trouble, TroubledTime
-from cronce.core.jobstate import Gap, GapReason, Held, JobState, Pause, Registry, RegistryEntry
+from cronce.core.jobstate import Gap, GapReason, Held, JobState, Pause, Registry, RegistryEntry, Settled
 from cronce.core.named_lease import NamedLease
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, Slots, StepRecord, StepStatus
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
@@ -107,6 +107,7 @@ JOB = JobState(
     resumed_at=NOW,
     held=Held.BEHIND,
     removed_at=NOW,
+    settled=(Settled(first=SECOND, last=NOW), Settled(first=NOW, last=NOW)),
     act=ACT,
     slots=Slots(held=frozenset({"daily-menu@2026-01-05T06:00:00Z", REF.id}), queued=3, fencing_token=8),
 )

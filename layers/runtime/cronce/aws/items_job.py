@@ -29,7 +29,7 @@ from cronce.aws.attributes import (
 from cronce.aws.items_act import ACT
 from cronce.aws.items_run import due_place
 from cronce.aws.keys import SHAPED, job_key, registry_key
-from cronce.core.jobstate import Held, JobState, Pause, Registry, RegistryEntry
+from cronce.core.jobstate import Held, JobState, Pause, Registry, RegistryEntry, Settled
 from cronce.core.records import Slots
 from cronce.core.run import DueKind
 from cronce.core.values import dataclass
@@ -40,6 +40,14 @@ PAUSE = Form(
     tag="M",
     write=lambda pause: encode(PAUSE_FORMS, pause),
     read=lambda values: Pause(**read_map(PAUSE_FORMS, values)),
+)
+SETTLED_FORMS: Forms = {"first": INSTANT, "last": INSTANT}
+SETTLED = Form(
+    tag="L",
+    write=lambda stretches: [{"M": encode(SETTLED_FORMS, stretch)} for stretch in stretches],
+    read=lambda values: tuple(Settled(**read_map(SETTLED_FORMS, value["M"])) for value in values),
+    required=False,
+    absent=(),
 )
 ENTRIES = Form(
     tag="M",
@@ -63,6 +71,7 @@ PLANNING_FORMS: Forms = {
     "resumed_at": optional(INSTANT),
     "held": optional(member(Held)),
     "removed_at": optional(INSTANT),
+    "settled": SETTLED,
     "act": optional(ACT),
 }
 """Every field of `JobState` but its name, which is the key, and its slots."""

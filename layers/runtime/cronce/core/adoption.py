@@ -91,6 +91,7 @@ def adopted(job: Job, state: JobState, end: datetime, moment: Moment) -> JobStat
         planned_local=first_wall(job.schedule, planned_to, next_at),
         resumed_at=None if resumed_at is None or resumed_at <= end else resumed_at,
         held=None,
+        settled=(),
     )
 
 

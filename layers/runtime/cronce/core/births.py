@@ -1,5 +1,6 @@
 """From fates to records: neighbours are merged, runs are born, what does not fit is left for the next tick.
 
+* What is settled has its record: it is stepped over.
 * Neighbouring skips of one reason are one gap. A single one is a record of its own, SKIPPED with its reason,
   unless the reason belongs to the stretch and not to the occurrence (paused, over the cap): that is always a
   gap.
@@ -105,12 +106,12 @@ class Births:
             last=entries[fit - 1].last if fit else None,
         )
 
-    def _records(self, entries: Sequence[Entry]) -> list[RunRecord | Gap]:
-        records: list[RunRecord | Gap] = []
+    def _records(self, entries: Sequence[Entry]) -> list[RunRecord | Gap | None]:
+        records: list[RunRecord | Gap | None] = []
         free, in_line = self._free_slots(), False
         for entry in entries:
             if entry.fate is not Fate.RUN:
-                records.append(self._skip(entry))
+                records.append(None if entry.fate is Fate.SETTLED else self._skip(entry))
                 continue
             run = self._pending(entry.first)
             in_line = self.job.concurrency is not None and (in_line or not self.scene.is_fresh(entry.first))
@@ -190,7 +191,7 @@ def closed_up(window: JobWindow, left: JobWindow) -> JobWindow:
     return replace(left, runs=tuple(runs)) if moving_up else left
 
 
-def _that_fit(records: Sequence[RunRecord | Gap]) -> int:
+def _that_fit(records: Sequence[RunRecord | Gap | None]) -> int:
     """How many of the records fit into one window, the job's own item counted."""
     used = 1
     for number, record in enumerate(records):

@@ -2,7 +2,8 @@
 
 Every occurrence gets exactly one fate, and the same question always has the same answer. In this order:
 
-1. An occurrence that is barred (excluded by the job's calendar, or a local time that ran before) is not run.
+1. An occurrence that is barred (excluded by the job's calendar, a local time that ran before, or accounted
+   for behind where the job was set back to) is not run.
 2. If the oldest occurrence is at most `ON_TIME` old there is nothing to catch up: all the others run,
    whatever the policy. A tick may be a little late, or one may be missing; a policy for outages must not drop
    anything then.
@@ -47,10 +48,13 @@ class Fate(StrEnum):
     """A newer one runs in its place."""
     CATCH_UP_LIMIT = "catch_up_limit"
     """More were missed than the job catches up."""
+    SETTLED = "settled"
+    """It is accounted for, and the job was set back behind it: it stays as it is."""
     PAUSED = "paused"
     """The job was paused."""
 
 
+_WHATEVER_THE_PAUSE = frozenset({Fate.RUN, Fate.SETTLED})
 _BEYOND = {CatchUp.LATEST: Fate.SUPERSEDED, CatchUp.ALL: Fate.CATCH_UP_LIMIT}
 
 
@@ -94,7 +98,7 @@ def judge(job: Job, times: Sequence[datetime], barred: Sequence[Fate | None], sc
     if scene.more:
         fates = _certain(job.catch_up, fates)
     return [
-        Fate.PAUSED if fate is not Fate.RUN and scene.was_paused(at) else fate
+        Fate.PAUSED if fate not in _WHATEVER_THE_PAUSE and scene.was_paused(at) else fate
         for at, fate in zip(times, fates, strict=False)
     ]
 

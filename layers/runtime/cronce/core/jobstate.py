@@ -97,6 +97,18 @@ class Pause:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Settled:
+    """Times of a job that was set back that are accounted for all the same: planning steps over them."""
+
+    first: datetime
+    last: datetime
+
+    def holds(self, at: datetime) -> bool:
+        """Whether the time is one of them."""
+        return self.first <= at <= self.last
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JobState:
     """A job as it is stored.
 
@@ -117,6 +129,8 @@ class JobState:
         resumed_at: occurrences up to here are judged as catch-up; until they are planned.
         held: why the scheduler does not bring it up to date.
         removed_at: when it was found to be gone from the deployment.
+        settled: after an operator has set `planned_to` back, what is accounted for after it; until planning
+            is past it.
         act: the newest act of an operator.
         slots: what its runs share.
     """
@@ -136,6 +150,7 @@ class JobState:
     resumed_at: datetime | None = None
     held: Held | None = None
     removed_at: datetime | None = None
+    settled: tuple[Settled, ...] = ()
     act: Act | None = None
     slots: Slots = field(default_factory=Slots)
 

@@ -106,6 +106,7 @@ def _up_to_date(state: JobState, schedule: Schedule, stretch: Stretch, moment: M
         planned_local=last_wall(schedule, stretch.times, state.planned_local),
         resumed_at=None if resumed_at is None or resumed_at <= stretch.end else resumed_at,
         held=None,
+        settled=(),
     )
 
 

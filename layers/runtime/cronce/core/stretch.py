@@ -58,20 +58,21 @@ def looked_at(job: Job, state: JobState, schedule: Schedule, end: datetime, mome
     more = len(found) > LOOKED_AT
     return Stretch(
         times=times,
-        barred=_barred(job, schedule, times, state.planned_local),
+        barred=_barred(job, schedule, times, state),
         scene=Scene(now=moment.now, resumed_at=state.resumed_at, retention=moment.retention, more=more),
         end=end,
         beyond=found[-1] if more else None,
     )
 
 
-def _barred(
-    job: Job, schedule: Schedule, times: Sequence[datetime], planned_local: datetime
-) -> list[Fate | None]:
+def _barred(job: Job, schedule: Schedule, times: Sequence[datetime], state: JobState) -> list[Fate | None]:
     """The calendar is asked once for each date: it is the author's code, and may be slow."""
     answers: dict[date, bool] = {}
     barred: list[Fate | None] = []
-    for at, repeated in zip(times, repeats(schedule, times, planned_local), strict=True):
+    for at, repeated in zip(times, repeats(schedule, times, state.planned_local), strict=True):
+        if any(settled.holds(at) for settled in state.settled):
+            barred.append(Fate.SETTLED)
+            continue
         if repeated or job.excluded is None:
             barred.append(Fate.SAME_LOCAL_TIME if repeated else None)
             continue

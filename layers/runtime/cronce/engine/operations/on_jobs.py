@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from cronce.core import alerting
 from cronce.core.acts import Act, What
@@ -11,9 +12,26 @@ from cronce.core.alerts import SCHEDULER
 from cronce.core.answers import Applied
 from cronce.core.errors import OperationRefusedError
 from cronce.core.job_change import JobChange
-from cronce.core.jobstate import JobState
+from cronce.core.jobstate import Gap, JobState
 from cronce.core.pausing import paused, resumed
+from cronce.core.records import RunRef
+from cronce.core.rewinding import Past, missing, rewound, times_after
 from cronce.engine.operations.desk import Desk, JobAnswer
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rewound:
+    """A job that was set back.
+
+    Attributes:
+        state: as it is now.
+        times: those that are planned again.
+        gaps: those that were given up.
+    """
+
+    state: JobState
+    times: tuple[datetime, ...]
+    gaps: tuple[Gap, ...]
 
 
 class JobCommands(Desk):
@@ -50,6 +68,34 @@ class JobCommands(Desk):
             StoreError: the store did not answer, or others were in the way all the time.
         """
         return self._changed(job, What.RESUME, (by, why), resumed)
+
+    def rewind(self, job: str, to: datetime, *, replan_gaps: bool = False, by: str, why: str) -> Rewound:
+        """Set a job back: the next tick plans again what nothing accounts for. See `core.rewinding`.
+
+        Args:
+            job: its name.
+            to: the times after this instant, aware, are looked at; one at it is not.
+            replan_gaps: delete the gaps after it, and judge their times anew.
+            by: who does it.
+            why: may be empty.
+
+        Raises:
+            JobNotFoundError: there is no such job.
+            OperationRefusedError: see `core.rewinding`; it was removed, or this host's clock is wrong.
+            StoreError: the store did not answer, or others were in the way all the time.
+        """
+        runs = self.ledger.runs
+        for _ in self.ledger.tries():
+            state = self.deployed(job)
+            act = self.sign(What.REWIND, by, why)
+            times = times_after(state, to, act.at, self.ledger.retention)
+            found = runs.get_many([RunRef(job, at) for at in times]) if times else {}
+            past = Past(times=times, runs=found, gaps=runs.gaps(job), replan_gaps=replan_gaps)
+            change = rewound(state, to, past, act)
+            if self.ledger.change_job(change) is Applied.DONE:
+                self.tell(act, job=job, planned_to=to, gaps=len(change.gaps))
+                return Rewound(state=change.after, times=missing(change, times), gaps=change.gaps)
+        raise self.in_the_way(f"rewind job {job}")
 
     def acknowledge(self, job: str, *, by: str, why: str) -> bool:
         """Close the alert of a job. The scheduler's own closes when its ticks complete again, not before.
