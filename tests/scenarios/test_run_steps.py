@@ -3,17 +3,20 @@
 Invariants:
 - a finished step is never executed again, in whatever attempt or slice;
 - the value of a step is the one that JSON carries, the first time too;
-- the idempotency key of a step is the same in every attempt.
+- the idempotency key of a step is the same in every attempt;
+- what a later release recorded is waited for, not done again.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 
-from cronce.core.run import RunStatus, Trigger
+from cronce.core.errors import NewerItemError
+from cronce.core.run import Reason, RunStatus, Trigger
 from cronce.core.schedule import Cron
 from cronce.engine.executor import Outcome
 from cronce.engine.run_handle import Run
@@ -204,3 +207,56 @@ def test_steps_are_named_so_code_may_change_between_attempts(world: World) -> No
     world.declare(second)
     world.minutes(2)
     assert done == ["a", "c", "b"]
+
+
+def test_a_run_whose_steps_a_later_release_recorded_waits_for_it_without_spending_an_attempt(
+    world: World,
+) -> None:
+    done: list[str] = []
+
+    def job(run: Run) -> None:
+        try:
+            run.step("pay", done.append, "pay")
+        except Exception:  # noqa: BLE001 - as authors do
+            done.append("swallowed")
+        if run.attempt == 1:
+            raise ValueError("once")
+
+    def newer(call: str, when: str) -> None:
+        if (call, when) == ("steps.load", "before"):
+            raise NewerItemError("shape 2")
+
+    world.declare(job)
+    ref = world.plan()
+    world.deliver()
+    world.store.on_call(newer)
+    world.minutes(7)
+    waiting = world.run(ref)
+    assert (waiting.status, waiting.reason, waiting.attempt) == (RunStatus.WAITING, Reason.BACKOFF, 2)
+    assert "shape 2" in (waiting.error or "")
+    assert waiting.slice > 2, "it was looked for more than once"
+    assert done == ["pay"]
+
+    world.store.on_call(None)
+    world.minutes(3)
+    after = world.run(ref)
+    assert (after.status, after.attempt, done) == (RunStatus.SUCCEEDED, 2, ["pay"])
+
+
+def test_a_run_that_waits_for_a_later_release_can_be_cancelled(world: World) -> None:
+    def newer(call: str, when: str) -> None:
+        if (call, when) == ("steps.load", "before"):
+            raise NewerItemError("shape 2")
+
+    def job(run: Run) -> None:
+        if run.attempt == 2:
+            world.store.place(replace(world.run(ref), cancel_requested=True))
+        run.step("pay", int)
+        raise ValueError("once")
+
+    world.declare(job)
+    ref = world.plan()
+    world.deliver()
+    world.store.on_call(newer)
+    world.minutes(4)
+    assert world.run(ref).status is RunStatus.CANCELLED

@@ -31,6 +31,8 @@ UNKNOWN_JOB_WAIT = timedelta(minutes=15)
 """How long a run waits for a job that is not deployed: longer than a rollback or a fixed deployment takes."""
 UNKNOWN_JOB_AGAIN = timedelta(minutes=1)
 """How soon an executor looks for that job again: a deployment or a corrected module ends the wait."""
+NEWER_AGAIN = timedelta(minutes=2)
+"""An item that a later release wrote is that release's: this one looks whether it is back."""
 EXPIRY = timedelta(days=30)
 """A run that is not final so long after its creation never will be."""
 TOLD_SKIPS = frozenset({Reason.LATE, Reason.OVERLAP})
@@ -185,6 +187,17 @@ def job_unknown(run: RunRecord, problem: str, now: datetime, retention: timedelt
     again = min(now + UNKNOWN_JOB_AGAIN, since + UNKNOWN_JOB_WAIT)
     waiting = _waiting(noted(run, problem), Reason.BACKOFF, again)
     return replace(waiting, unknown_since=since)
+
+
+def left_to_newer(run: RunRecord, problem: str, now: datetime, retention: timedelta) -> RunRecord:
+    """RUNNING -> WAITING(backoff): what it has done was recorded by a later release, which was taken back.
+
+    No attempt is spent: that release may come again, and until then nobody knows what must not be repeated.
+    """
+    if run.cancel_requested:
+        return cancelled(run, now, retention)
+    waiting = _waiting(noted(left_running(run, now), problem), Reason.BACKOFF, now + NEWER_AGAIN)
+    return replace(waiting, slice=run.slice + 1)
 
 
 def _waiting(run: RunRecord, reason: Reason, due_at: datetime) -> RunRecord:

@@ -8,5 +8,3 @@ ASIDE_AT_LEAST = timedelta(minutes=10)
 """An item that cannot be read is looked at again then; the pause grows with its age, so it doubles."""
 ASIDE_AT_MOST = timedelta(days=1)
 """The longest such pause. An item whose key names no run waits so long at once: no repair makes it one."""
-NEWER_AGAIN = timedelta(minutes=2)
-"""An item that a later release wrote is that release's: this one only steps out of the way."""

@@ -38,6 +38,8 @@ class Stop(StrEnum):
     """An at-most-once step was started, and nobody knows what came of it."""
     ASLEEP = "asleep"
     """The job asked to sleep."""
+    NEWER_RELEASE = "newer_release"
+    """What the run has done was recorded by a later release, in a form that this one does not know."""
 
 
 _SIGNALS: dict[Stop, Callable[[str], BaseException]] = {
@@ -47,6 +49,7 @@ _SIGNALS: dict[Stop, Callable[[str], BaseException]] = {
     Stop.CANCELLED: Cancelled,
     Stop.UNCERTAIN: StepUncertainError,
     Stop.ASLEEP: Asleep,
+    Stop.NEWER_RELEASE: OutOfTime,
 }
 _RANKS = {Stop.CLAIM_LOST: 2, Stop.UNCERTAIN: 1}
 """The first reason to stop stands, except that nothing may be written once the claim is lost, and that a
@@ -169,7 +172,8 @@ class HeldClaim:
 
         Raises:
             ClaimLost: the claim is gone or no longer trusted.
-            OutOfTime: the run's timeout has passed, or the invocation is nearly over.
+            OutOfTime: the run's timeout has passed, the invocation is nearly over, or it waits for a later
+                release.
             Cancelled: an operator asked for it.
             StepUncertainError: an at-most-once step was started, and nobody knows what came of it.
             Asleep: the job asked for it.
@@ -215,6 +219,10 @@ class HeldClaim:
     def uncertain(self, why: str) -> None:
         """Close it: nobody knows what came of an at-most-once step."""
         self._close(Stop.UNCERTAIN, why)
+
+    def newer(self, why: str) -> None:
+        """Close it: the run is to wait for the release that knows what it has done."""
+        self._close(Stop.NEWER_RELEASE, why)
 
     def sleep(self, until: datetime) -> None:
         """Close it: the run is to go on at an instant, and not before."""

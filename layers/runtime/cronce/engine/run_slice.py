@@ -132,7 +132,7 @@ class RunSlice:
             traceback=error_trace(called.raised, self.claim.input) if called.raised else "",
         )
 
-    def _after(self, run: RunRecord, raised: BaseException | None) -> RunRecord:
+    def _after(self, run: RunRecord, raised: BaseException | None) -> RunRecord:  # noqa: PLR0911 - one each
         """The record after the function ended, one way or the other."""
         now, retention = self.ledger.clock.now(), self.ledger.retention
         match self.claim.signalled:
@@ -144,6 +144,8 @@ class RunSlice:
                 return moves.failed(run, Reason.STEP_UNCERTAIN, self.claim.why, now, retention)
             case Stop.ASLEEP:
                 return sleep.fallen_asleep(run, self.claim.sleeps_until, now)
+            case Stop.NEWER_RELEASE:
+                return moves.left_to_newer(run, self.claim.why, now, retention)
             case Stop.INVOCATION_ENDS if self.log.recorded:
                 return moves.next_slice(run, now)
             case Stop.INVOCATION_ENDS:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cronce.core.errors import StepError, StoreError, UnreadableItemError
+from cronce.core.errors import NewerItemError, StepError, StoreError, UnreadableItemError
 from cronce.core.records import StepRecord, StepStatus
 from cronce.core.steps import uncertain_text, values_of
 from cronce.core.values import dataclass
@@ -204,11 +204,15 @@ class StepLog:
 
         Raises:
             ClaimLost: the store did not answer, several times.
+            OutOfTime: a later release wrote an item: the run waits for it.
             StepError: an item that was edited by hand is in the way.
         """
         for number in self._ledger.tries(STORE_TRIES):
             try:
                 return call()
+            except NewerItemError as error:
+                self._claim.newer(f"{problem}: {error}")
+                break
             except UnreadableItemError as error:
                 raise StepError(f"run {self._claim.record.ref.id}: {problem}: {error}") from error
             except StoreError as error:

@@ -33,7 +33,7 @@ from cronce.core.records import RunRecord
 from cronce.core.run import DueKind
 from cronce.core.slots import RunPolicy
 from cronce.core.values import dataclass
-from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
+from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST
 from cronce.engine.claims import Claims
 from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.ledger import Ledger
@@ -254,7 +254,7 @@ class _Pass:
         try:
             return self.ledger.runs.get(entry.run)
         except NewerItemError:
-            self._step_aside(entry, NEWER_AGAIN)
+            self._step_aside(entry, moves.NEWER_AGAIN)
         except UnreadableItemError as error:
             self._set_aside(entry, self._pause(entry), str(error))
         except StoreError as error:

@@ -12,11 +12,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from cronce.core import moves
 from cronce.core.answers import DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.ports import RunStore
 from cronce.core.records import RunRecord
-from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST, NEWER_AGAIN
+from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST
 from cronce.engine.patrol_log import PatrolLog
 from cronce.engine.survey import Survey
 
@@ -50,7 +51,7 @@ class ToldEnds:
                 self._part(f"told ends of job {job}", (partial(self._mark, line) for line in lines))
         rest: list[Write] = [partial(self._mark, line) for line in survey.quiet]
         rest += [partial(self._put_off, run, until) for run, until in survey.put_off]
-        rest += [partial(self._runs.set_aside, line, self._now + NEWER_AGAIN) for line in survey.newer]
+        rest += [partial(self._runs.set_aside, line, self._now + moves.NEWER_AGAIN) for line in survey.newer]
         self._part("ends that need not be told", rest)
 
     def mark(self, has_time: Callable[[], bool]) -> bool:
