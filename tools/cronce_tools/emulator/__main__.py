@@ -114,7 +114,7 @@ def _introduction(stack: Stack, seconds: float) -> str:
     table = stack.outputs["RunsTableName"]
     return f"""\
 Local AWS at {stack.endpoint.url}, stack {stack.name}, deployed in {seconds:.0f} s.
-Beside your jobs there is local-minute, which runs each minute.
+Beside your jobs there is local-minute, which runs each minute. `.venv/bin/cronce list` asks this stack.
 
   export {variables}
   aws dynamodb scan --table-name {table}
