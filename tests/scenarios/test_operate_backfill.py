@@ -178,7 +178,7 @@ def test_i16_a_time_that_is_backfilled_during_a_pause_is_not_planned_again(kitch
     kitchen.backfill(kitchen.preview(6, 6))
     kitchen.settle(1)
     kitchen.operations.resume("menu", by="ann", why="")
-    kitchen.settle(12)
+    kitchen.settle()
 
     runs = kitchen.stack.runs()
     assert [(run.ref.scheduled_at, run.trigger) for run in runs] == [
@@ -220,7 +220,7 @@ def test_a_tick_that_meets_the_backfill_of_its_time_leaves_one_run(call: str) ->
     kitchen.during(call, lambda: kitchen.backfill(plan))
 
     kitchen.stack.tick()
-    kitchen.settle(12)
+    kitchen.settle()
 
     runs = kitchen.stack.runs()
     assert [(run.ref.scheduled_at, run.status) for run in runs] == [

@@ -23,7 +23,7 @@ condition that the slots are what was read. So there is always somebody who wake
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -39,6 +39,7 @@ from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Dispatch, RunStatus, Trigger
 from cronce.core.schedule import schedule_from_spec
 from cronce.core.slots import RunPolicy
+from cronce.core.values import dataclass
 
 MOST_TIMES = 5_000
 """Occurrences that one backfill looks at: three days of every minute, thirteen years of every day."""

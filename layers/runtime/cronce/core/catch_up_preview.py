@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from cronce.core.job import Job
 from cronce.core.jobstate import Gap, GapReason, Held, JobState, JobWindow
 from cronce.core.planning import Moment, plan
 from cronce.core.run import Reason, RunStatus
+from cronce.core.values import dataclass
 
 MOST_TICKS = 20
 """Ticks that are looked at: a job that has more to catch up is cut there."""

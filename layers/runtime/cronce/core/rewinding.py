@@ -14,7 +14,7 @@ condition of every planned record, that there is none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -26,6 +26,7 @@ from cronce.core.job_change import JobChange
 from cronce.core.jobstate import Gap, JobState, Settled
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.schedule import Schedule, schedule_from_spec
+from cronce.core.values import dataclass
 from cronce.core.zone_change import first_wall
 
 MOST_TIMES = 5_000

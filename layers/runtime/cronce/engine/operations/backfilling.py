@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from cronce.core.acts import What
@@ -12,6 +11,7 @@ from cronce.core.backfill import Asked, BackfillPlan, Known, backfill_plan, fill
 from cronce.core.errors import OperationRefusedError
 from cronce.core.job import Job
 from cronce.core.records import RunRef
+from cronce.core.values import dataclass
 from cronce.engine.operations.desk import Desk
 
 

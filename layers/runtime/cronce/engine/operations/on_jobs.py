@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from cronce.core import alerting
@@ -16,6 +16,7 @@ from cronce.core.jobstate import Gap, JobState
 from cronce.core.pausing import paused, resumed
 from cronce.core.records import RunRef
 from cronce.core.rewinding import Past, missing, rewound, times_after
+from cronce.core.values import dataclass
 from cronce.engine.operations.desk import Desk, JobAnswer
 
 
