@@ -69,8 +69,10 @@ def next_times(call: Call, question: Question) -> int:
         raise backwards(start, last - SECOND, schedule.tz)
     # windows of schedules leave their start out; here it is included
     found = _found(schedule, start - SECOND, last, question.count)
+    with working_copy.calendar_of(question.job):
+        barred = [times.excluded(at) if times.excluded else None for at in found]
     if call.output.as_json:
-        listed = [_json(times, at) for at in found]
+        listed = [_json(schedule, at, excluded) for at, excluded in zip(found, barred, strict=True)]
         call.output.document(
             {
                 "job": question.job,
@@ -87,8 +89,8 @@ def next_times(call: Call, question: Question) -> int:
         call.output.line("no time in this range" if last else "no time to come")
         return Exit.NO
     rows = []
-    for at in found:
-        mark = _mark(times, at)
+    for at, excluded in zip(found, barred, strict=True):
+        mark = _mark(schedule, at, excluded=bool(excluded))
         rows.append((shown(at, schedule.tz), shown(at), Cell(mark, QUIET if mark == EXCLUDED else WAITS)))
     call.output.table(("local", "UTC", "remark"), rows)
     return Exit.YES
@@ -135,12 +137,9 @@ def _of_code(call: Call, name: str) -> Times:
     )
 
 
-def _mark(times: Times, at: datetime) -> str:
+def _mark(schedule: Schedule, at: datetime, *, excluded: bool) -> str:
     """What is special about a time, in words; mostly nothing."""
-    parts = []
-    schedule = times.schedule
-    if times.excluded and times.excluded(at):
-        parts.append(EXCLUDED)
+    parts = [EXCLUDED] if excluded else []
     if walls := schedule.skipped_walls(at):
         named = ", ".join(wall.strftime("%H:%M") for wall in walls)
         parts.append(f"stands in for {named}, which the clock skips")
@@ -152,8 +151,7 @@ def _mark(times: Times, at: datetime) -> str:
     return "; ".join(parts)
 
 
-def _json(times: Times, at: datetime) -> Json:
-    schedule = times.schedule
+def _json(schedule: Schedule, at: datetime, excluded: bool | None) -> Json:
     passes = schedule.passes(at)
     return {
         "at": instant(at),
@@ -161,5 +159,5 @@ def _json(times: Times, at: datetime) -> Json:
         "stands_in_for_local": [wall.isoformat() for wall in schedule.skipped_walls(at)],
         "pass": passes.index(at) + 1,
         "passes": len(passes),
-        "excluded": times.excluded(at) if times.excluded else None,
+        "excluded": excluded,
     }

@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 from cronce.core.errors import JobNotFoundError
 from cronce.core.job import Job
+from cronce.engine.import_problem import import_problem
 from cronce.engine.registry import Catalog, Declared, discover
 from cronce_tools.cli.exits import UsageError
 
@@ -46,6 +49,19 @@ def declared(project: Path, name: str) -> Declared:
     broken = f" ({', '.join(found.problems)} cannot be used: `cronce validate`)" if found.problems else ""
     meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(found.jobs) or 'none'}"
     raise JobNotFoundError(f"there is no job {name!r} in {project.name}/functions/{PACKAGE}: {meant}{broken}")
+
+
+@contextmanager
+def calendar_of(name: str) -> Iterator[None]:
+    """Within the block a job's calendar is asked, which is its author's.
+
+    Raises:
+        UsageError: it raised.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise UsageError(f"job {name!r}: exclude: {import_problem(error, PACKAGE).text}") from error
 
 
 class WorkingCopy:

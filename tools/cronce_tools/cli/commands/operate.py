@@ -22,6 +22,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("backfill")(backfill)
     app.command("pause")(pause)
     app.command("resume")(resume)
+    app.command("rewind")(rewind)
     app.command("retry")(retry)
     app.command("cancel")(cancel)
     app.command("resolve")(resolve)
@@ -71,10 +72,20 @@ def pause(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:
     return job_commands.pause(call_of(context), job, reason)
 
 
-def resume(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:
+def resume(
+    context: typer.Context,
+    job: JobName,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would become of what is due.")
+    ] = False,
+    reason: Reason = "",
+) -> int:
     """Let a paused job go on; what came due meanwhile is judged by its policies."""
-    from cronce_tools.cli import job_commands
+    from cronce_tools.cli import job_commands, rewinding
 
+    if dry_run:
+        return rewinding.foresee(call_of(context), job)
     return job_commands.resume(call_of(context), job, reason)
 
 
@@ -83,6 +94,22 @@ def ack(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:
     from cronce_tools.cli import job_commands
 
     return job_commands.acknowledge(call_of(context), job, reason)
+
+
+def rewind(
+    context: typer.Context,
+    job: JobName,
+    *,
+    to: Annotated[str, typer.Option(metavar="TIME", help="From here on.")],
+    replan_gaps: Annotated[bool, typer.Option("--replan-gaps", help="Times in gaps too.")] = False,
+    reason: Reason = "",
+    yes: Yes = False,
+) -> int:
+    """Plan a stretch again after a loss: what has no record, and lies in no gap."""
+    from cronce_tools.cli import rewinding
+
+    wish = rewinding.Wish(job=job, to=to, replan_gaps=replan_gaps, yes=yes, reason=reason)
+    return rewinding.rewind(call_of(context), wish)
 
 
 def retry(context: typer.Context, run: RunId, *, reason: Reason = "", wait: Wait = False) -> int:
