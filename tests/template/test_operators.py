@@ -1,8 +1,9 @@
 """The two policies for people: looking, and operating.
 
 Invariants:
-- they allow exactly what stands below, on resources of this stack, each of them by its name; only the
-  list of alarms is that of the account;
+- they allow exactly what stands below, on resources of this stack, each of them by its name but for the
+  wildcards that are listed, each with its reason on the page on security;
+- every call of `cronce doctor` is allowed to who may look, and what it alone needs is there for a call of it;
 - looking changes nothing; operating is worth nothing without looking, and repeats none of it;
 - with a key of one's own they let it be used through the services that need it;
 - IAM takes them, however long the names are that docs/deploy.md allows;
@@ -15,14 +16,40 @@ from typing import Any
 
 import pytest
 
+from cronce_tools.local.cloud import Call
+from tests.cli.terminal import cronce
 from tests.template.stack import FUNCTIONS, ROOT, Stack, as_list, grants, resource_label
+from tests.tools.doctor_world import World, deployed
 
 READ, WRITE = "OperatorReadPolicy", "OperatorWritePolicy"
 QUEUES = ("RuleDeadLetterQueue", "DispatchFailureQueue", "ExecutorFailureQueue")
 RULES = ("SchedulerFunctionTick", "WatchdogFunctionPatrol")
 LOGS = [function.replace("Function", "LogGroup") for function in FUNCTIONS]
-TABLE = {"dynamodb:BatchGetItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"}
-FUNCTION = {"lambda:GetAlias", "lambda:GetFunctionConcurrency", "lambda:GetFunctionConfiguration"}
+TABLE = {
+    "dynamodb:BatchGetItem",
+    "dynamodb:DescribeContinuousBackups",
+    "dynamodb:DescribeTable",
+    "dynamodb:DescribeTimeToLive",
+    "dynamodb:GetItem",
+    "dynamodb:Query",
+}
+FUNCTION = {
+    "lambda:GetAlias",
+    "lambda:GetFunctionConcurrency",
+    "lambda:GetFunctionConfiguration",
+    "lambda:GetFunctionEventInvokeConfig",
+}
+LOG = {"logs:DescribeLogGroups", "logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"}
+HERE = "${AWS::Region}:${AWS::AccountId}"
+ALARMS = f"arn:${{AWS::Partition}}:cloudwatch:{HERE}:alarm:${{AWS::StackName}}-*"
+MAPPING = f"arn:${{AWS::Partition}}:lambda:{HERE}:event-source-mapping:${{DispatcherFunctionRuns}}"
+ACCOUNT = {
+    "cloudwatch:GetMetricData",
+    "events:ListRuleNamesByTarget",
+    "lambda:GetAccountSettings",
+    "scheduler:ListSchedules",
+}
+"""What AWS allows on nothing or on everything."""
 LOOKING = ("Describe", "Get", "BatchGet", "Query", "List", "Filter")
 
 # Characters, without white space. (IAM user guide, "IAM and AWS STS quotas".)
@@ -37,6 +64,13 @@ BEFORE = {
     "AWS::SNS::Topic": "arn:aws-us-gov:sns:us-gov-west-1:123456789012:",
     "AWS::Lambda::Function": "arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:",
     "AWS::Events::Rule": "arn:aws-us-gov:events:us-gov-west-1:123456789012:rule/",
+}
+PLACES = {
+    "AWS::Partition": "aws-us-gov",
+    "AWS::Region": "us-gov-west-1",
+    "AWS::AccountId": "123456789012",
+    "AWS::StackName": LONGEST_STACK_NAME * "x",
+    "DispatcherFunctionRuns": 36 * "x",
 }
 # CloudFormation shortens a name to what the service takes; the other services take 255 characters.
 SHORTENED = {"AWS::Lambda::Function": 64, "AWS::Events::Rule": 64, "AWS::SQS::Queue": 80}
@@ -55,20 +89,25 @@ def of_policy(stack: Stack, policy: str) -> dict[str, set[str]]:
 
 
 def test_looking_allows_exactly_this(plain: Stack) -> None:
-    alarms = plain.of_type("AWS::CloudWatch::Alarm")
     assert of_policy(plain, READ) == {
-        "AWS::StackId": {"cloudformation:DescribeStacks", "cloudformation:ListStackResources"},
+        "AWS::StackId": {
+            "cloudformation:DescribeStacks",
+            "cloudformation:GetTemplate",
+            "cloudformation:ListStackResources",
+        },
         "RunsTable": TABLE,
         "RunsTable/index/due": {"dynamodb:Query"},
         "StepsTable": TABLE,
         "NoticeTopic": {"sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"},
-        **{key: {"logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"} for key in LOGS},
+        "*": ACCOUNT,
         ALL_ALARMS: {"cloudwatch:DescribeAlarms"},
-        **{key: {"cloudwatch:DescribeAlarmHistory"} for key in alarms},
+        ALARMS: {"cloudwatch:DescribeAlarmHistory"},
+        MAPPING: {"lambda:GetEventSourceMapping"},
+        **dict.fromkeys(LOGS, LOG),
         **{key: {"sqs:GetQueueAttributes"} for key in QUEUES},
         **dict.fromkeys(FUNCTIONS, FUNCTION),
         **{f"{function}Aliaslive": FUNCTION for function in FUNCTIONS},
-        **{key: {"events:DescribeRule"} for key in RULES},
+        **{key: {"events:DescribeRule", "events:ListTargetsByRule"} for key in RULES},
     }
 
 
@@ -90,7 +129,7 @@ def test_looking_changes_nothing(with_key: Stack) -> None:
     }
 
 
-def test_the_two_share_nothing_and_have_no_wildcard_but_that_of_listing_alarms(plain: Stack) -> None:
+def test_the_two_share_nothing_and_have_only_these_wildcards(plain: Stack) -> None:
     pairs = {
         policy: {
             (resource, action) for resource, actions in of_policy(plain, policy).items() for action in actions
@@ -98,8 +137,15 @@ def test_the_two_share_nothing_and_have_no_wildcard_but_that_of_listing_alarms(p
         for policy in (READ, WRITE)
     }
     assert not pairs[READ] & pairs[WRITE]
-    wild = [pair for both in pairs.values() for pair in both if "*" in "".join(pair)]
-    assert wild == [(ALL_ALARMS, "cloudwatch:DescribeAlarms")]
+    wild = {pair for both in pairs.values() for pair in both if "*" in "".join(pair)}
+    assert {action for resource, action in wild if resource == "*"} == ACCOUNT
+    assert {resource for resource, _ in wild} == {"*", ALARMS, ALL_ALARMS}
+
+
+def test_the_wildcards_have_their_reason_on_the_page() -> None:
+    page = (ROOT / "docs/security.md").read_text()
+    assert "| `alarm:<stack>-*` in `OperatorReadPolicy` | " in page
+    assert f"| `*` for {', '.join(f'`{action}`' for action in sorted(ACCOUNT))} | " in page
 
 
 def written_out(stack: Stack, value: Any) -> Any:
@@ -116,10 +162,8 @@ def written_out(stack: Stack, value: Any) -> Any:
             return BEFORE[kind] + full[: SHORTENED.get(kind)] + (":live" if alias else "")
         case {"Fn::Sub": str(text)}:
             table = written_out(stack, {"Ref": "RunsTable"})
-            names = {"Partition": "aws-us-gov", "Region": "us-gov-west-1", "AccountId": "123456789012"}
-            for name, longest in names.items():
-                text = text.replace(f"${{AWS::{name}}}", longest)
-            return text.replace("${RunsTable.Arn}", table)
+            places = {**PLACES, "RunsTable.Arn": table}
+            return re.sub(r"\$\{([^}]+)\}", lambda found: places[found[1]], text)
         case dict():
             return {key: written_out(stack, part) for key, part in value.items()}
         case list():
@@ -156,3 +200,84 @@ def test_the_outputs_name_them_and_nobody_has_them_yet(stack: Stack) -> None:
     assert outputs["OperatorWritePolicyArn"]["Value"] == {"Ref": WRITE}
     for policy in (READ, WRITE):
         assert not {"Users", "Groups", "Roles", "ManagedPolicyName"} & stack.properties(policy).keys()
+
+
+# --- what the doctor asks ---
+
+ONE = {
+    "lambda": "FunctionName",
+    "logs": "logGroupNamePrefix",
+    "sns": "TopicArn",
+    "sqs": "QueueUrl",
+    "dynamodb": "TableName",
+}
+"""The parameter by which a call of a service names what it asks of."""
+ONLY_DOCTOR = {
+    "cloudformation:GetTemplate",
+    "dynamodb:DescribeContinuousBackups",
+    "dynamodb:DescribeTable",
+    "dynamodb:DescribeTimeToLive",
+    "events:ListTargetsByRule",
+    "lambda:GetAlias",
+    "lambda:GetEventSourceMapping",
+    "lambda:GetFunctionConcurrency",
+    "lambda:GetFunctionConfiguration",
+    "lambda:GetFunctionEventInvokeConfig",
+    "logs:DescribeLogGroups",
+    *ACCOUNT,
+}
+"""What nobody else needs: each is allowed because the doctor calls it."""
+
+
+def needs(world: World, call: Call) -> set[tuple[str, str]]:
+    """Resource and action that IAM asks for at a call."""
+    action, given = f"{call.service}:{call.operation}", call.parameters
+    labels = {name: label for label, name in world.names.items()}
+    if action in ACCOUNT:
+        return {("*", action)}
+    match call.service:
+        case "cloudformation" | "cloudwatch":
+            assert set(given.get("AlarmNames", ())) <= labels.keys()
+            return {("AWS::StackId" if call.service == "cloudformation" else ALL_ALARMS, action)}
+        case "events":
+            return {(labels[given.get("Rule") or given["Name"]], action)}
+        case "lambda" if "UUID" in given:
+            return {(MAPPING, action)}
+        case "lambda" if "FunctionName" in given:
+            function = labels[given["FunctionName"]]
+            alias = {"Name", "Qualifier"} & given.keys()
+            return {(function, action)} | ({(f"{function}Aliaslive", action)} if alias else set())
+        case "dynamodb" if "RequestItems" in given:
+            return {(labels[table], action) for table in given["RequestItems"]}
+        case "dynamodb" if "IndexName" in given:
+            return {(f"{labels[given['TableName']]}/index/{given['IndexName']}", action)}
+    return {(labels[given[ONE[call.service]]], action)}
+
+
+@pytest.fixture(scope="module")
+def asked(plain: Stack) -> set[tuple[str, str]]:
+    """What `cronce doctor` needs to be allowed."""
+    with deployed(plain) as world:
+        said = cronce("doctor")
+        assert said.code == 0, said.out + said.err
+        return {need for call in world.calls for need in needs(world, call)}
+
+
+def test_who_may_look_may_make_every_call_of_the_doctor(plain: Stack, asked: set[tuple[str, str]]) -> None:
+    policy = of_policy(plain, READ)
+    assert {
+        (resource, action) for resource, action in asked if action not in policy.get(resource, ())
+    } == set()
+
+
+def test_what_only_the_doctor_needs_it_does_ask(plain: Stack, asked: set[tuple[str, str]]) -> None:
+    allowed = {
+        (resource, action) for resource, actions in of_policy(plain, READ).items() for action in actions
+    }
+    of_doctor = {pair for pair in allowed if pair[1] in ONLY_DOCTOR}
+    # One statement names functions and aliases. Nothing is reserved for an alias; only a stream calls the
+    # dispatcher.
+    spared = {(f"{function}Aliaslive", "lambda:GetFunctionConcurrency") for function in FUNCTIONS}
+    for name in ("DispatcherFunction", "DispatcherFunctionAliaslive"):
+        spared.add((name, "lambda:GetFunctionEventInvokeConfig"))
+    assert of_doctor - asked == spared

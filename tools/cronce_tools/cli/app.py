@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cronce_tools.cli.call import PROJECT, Call, Choice
-from cronce_tools.cli.commands import author, operate, read
+from cronce_tools.cli.commands import author, examine, operate, read
 from cronce_tools.cli.exits import Exit
 from cronce_tools.cli.group import Commands
 from cronce_tools.cli.output import Output
@@ -74,4 +74,5 @@ def everywhere(  # noqa: PLR0913 - one for each option
 
 read.add_to(app)
 operate.add_to(app)
+examine.add_to(app)
 author.add_to(app)

@@ -20,7 +20,7 @@ class TemplateError(Exception):
     """The template lacks something that the local stack needs."""
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the C one is ten times faster
     """YAML with CloudFormation's tags."""
 
 
@@ -62,9 +62,25 @@ class Template:
             text = path.read_text()
         except OSError as error:
             raise TemplateError(f"{path}: {error.strerror}") from None
-        body = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader with tags added
+        return cls.parse(text, str(path))
+
+    @classmethod
+    def parse(cls, text: str, source: str) -> Template:
+        """Read a template's text.
+
+        Args:
+            text: YAML or JSON.
+            source: what it is called in messages.
+
+        Raises:
+            TemplateError: it is no template.
+        """
+        try:
+            body = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader with tags added
+        except yaml.YAMLError as error:
+            raise TemplateError(f"{source} cannot be read: {error}") from None
         if not isinstance(body, dict) or not isinstance(body.get("Resources"), dict):
-            raise TemplateError(f"{path} has no Resources")
+            raise TemplateError(f"{source} has no Resources")
         return cls(body["Resources"], body.get("Parameters", {}), body)
 
     def properties(self, logical_id: str) -> dict[str, Any]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from cronce.aws.settings import StoreSettings
     from cronce.bootstrap.process import Process
     from cronce.core.job import Job
-    from cronce.core.ports import Clock, Telemetry
+    from cronce.core.lease_ports import LeaseStore
+    from cronce.core.ports import Clock, DueIndex, StoreClock, Telemetry
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 10.0
@@ -55,13 +56,19 @@ class Operator:
         inquiry: ask about jobs and runs.
         search: find runs.
         operations: change jobs and runs.
+        lease: the scheduler's.
+        index: what is due.
         clock: the present.
+        store_clock: the store's clock, at its last answer.
     """
 
     inquiry: Inquiry
     search: RunSearch
     operations: Operations
+    lease: LeaseStore
+    index: DueIndex
     clock: Clock
+    store_clock: StoreClock
 
 
 def operator(access: Access) -> Operator:
@@ -103,7 +110,15 @@ def operator(access: Access) -> Operator:
         store_clock=store.clock,
         job_of=access.job_of,
     )
-    return Operator(inquiry=inquiry, search=search, operations=operations, clock=clock)
+    return Operator(
+        inquiry=inquiry,
+        search=search,
+        operations=operations,
+        lease=store.lease,
+        index=store.index,
+        clock=clock,
+        store_clock=store.clock,
+    )
 
 
 def _clock(process: Process) -> Clock:

@@ -212,7 +212,7 @@ def check_zone_data(minimum: str = MINIMUM_ZONE_DATA) -> str:
             "Python starts"
         )
     version = zone_data_version()
-    if _release_order(version) < _release_order(minimum):
+    if release_order(version) < release_order(minimum):
         raise DefinitionError(
             f"the zone data is IANA {version}, and {minimum} or newer is needed: "
             "raise `tzdata` in the layer's requirements.txt, then deploy again"
@@ -220,8 +220,12 @@ def check_zone_data(minimum: str = MINIMUM_ZONE_DATA) -> str:
     return version
 
 
-def _release_order(version: str) -> tuple[int, str]:
-    """Orders releases: 2025z < 2026a < 2026z < 2026za."""
+def release_order(version: str) -> tuple[int, str]:
+    """Orders IANA releases: 2025z < 2026a < 2026z < 2026za.
+
+    Raises:
+        DefinitionError: it is not the name of one.
+    """
     match = _VERSION.fullmatch(version)
     if not match:
         raise DefinitionError(f"not an IANA release of the form 2026f: {version!r}")
