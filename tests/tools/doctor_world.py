@@ -63,7 +63,7 @@ def described(service: str, operation: str) -> Any:
     return SESSION.get_service_model(service).operation_model(operation)
 
 
-def check(value: object, shape: Any) -> None:
+def check(value: Answer, shape: Any) -> None:
     """Refuse what AWS would not take, or not answer."""
     report = ParamValidator().validate(value, shape)
     assert not report.has_errors(), report.generate_report()
@@ -284,11 +284,11 @@ def deployed(made: Stack) -> Iterator[World]:
 def one_loader() -> Iterator[None]:
     """Every session made within the block shares one loader."""
     before = botocore.session.create_loader
-    botocore.session.create_loader = lambda *_: LOADER  # type: ignore[assignment]
+    botocore.session.create_loader = lambda *_: LOADER
     try:
         yield
     finally:
-        botocore.session.create_loader = before  # type: ignore[assignment]
+        botocore.session.create_loader = before
 
 
 def reached() -> Reached:
