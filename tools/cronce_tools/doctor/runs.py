@@ -12,7 +12,7 @@ from cronce.core.errors import NewerItemError, UnreadableItemError
 from cronce.core.jobstate import Held
 from cronce.core.moves import PENDING_REDISPATCH
 from cronce.core.records import RunRecord
-from cronce.core.run import DueKind, RunStatus
+from cronce.core.run import Dispatch, DueKind, RunStatus
 from cronce_tools.cli.times import shown, shown_for
 from cronce_tools.doctor.expected import Expected
 from cronce_tools.doctor.finding import Finding, Level
@@ -23,6 +23,8 @@ LONG_PAUSE = timedelta(days=7)
 """Longer than a week-end and a holiday: it may be forgotten."""
 UNCLAIMED = timedelta(minutes=5)
 """The stream starts a run within seconds, the sweep after two minutes, and again after two more."""
+IN_VAIN = 3
+"""Dispatches by the sweep: after the third, eight minutes have passed in any case."""
 LOOKED_AT = 200
 """Entries of each kind that are looked at, as in one sweep."""
 EXPLAINED = 10
@@ -142,17 +144,26 @@ def pending_since(run: RunRecord) -> datetime | None:
     return run.due_at - PENDING_REDISPATCH[0] - sum(waits, timedelta(0))
 
 
+def is_unclaimed(run: RunRecord, now: datetime) -> bool:
+    """Whether a run is PENDING for too long, or was refused by Lambda: the pause does not grow then."""
+    since = pending_since(run)
+    if since is None:
+        return False
+    refused = run.dispatch is Dispatch.SWEEP and not run.dispatches
+    return refused or run.dispatches >= IN_VAIN or since < now - UNCLAIMED
+
+
 def judge_runs(_: Expected, facts: RunFacts) -> Iterator[Finding]:
     """Runs that nobody claims or wakes, and items that cannot be read."""
     late = facts.now - UNCLAIMED
-    pending = [run for run in facts.runs if (since := pending_since(run)) is not None and since < late]
+    pending = [run for run in facts.runs if is_unclaimed(run, facts.now)]
     asleep = [
         run for run in facts.runs
         if run.status is not RunStatus.PENDING and run.due_at is not None and run.due_at < late
     ]  # fmt: skip
     if pending:
         yield Finding(
-            what=f"{len(pending)} runs are PENDING for more than {shown_for(UNCLAIMED)}: {_ids(pending)}",
+            what=f"{len(pending)} runs are PENDING for {shown_for(UNCLAIMED)} or in vain: {_ids(pending)}",
             why="no executor claims them",
             remedy="look at the logs of dispatcher and executor, and above for mapping, throttles and limit",
         )
