@@ -18,8 +18,8 @@ from tests.template.stack import FUNCTIONS, MACHINERY, Stack, as_list, names_in
 # What a text may name beside resources of this stack.
 OF_AWS = {"AWS::Partition", "AWS::Region", "AWS::AccountId", "AWS::StackName", "AWS::StackId"}
 
-# Alarms are listed for the account or not at all, their history by how names begin, the rest names no resource
-# (docs/security.md).
+# Alarms are listed for the account or not at all, their history by how names begin, and some actions name no
+# resource (docs/security.md).
 ALARMS = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:"
 BEYOND: list[Any] = [{"Fn::Sub": f"{ALARMS}*"}, {"Fn::Sub": f"{ALARMS}${{AWS::StackName}}-*"}, "*"]
 

@@ -293,7 +293,7 @@ def one_loader() -> Iterator[None]:
 
 def reached() -> Reached:
     """The stack as the command reaches it."""
-    return reach(Target(stack=STACK))
+    return reach(Target(stack=STACK), lambda _: None)
 
 
 def findings(*names: str, place: Place | None = None) -> list[Finding]:
