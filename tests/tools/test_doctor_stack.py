@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,14 @@ def test_the_names_in_json_are_these(world: World) -> None:
         "remedy": f"aws lambda update-event-source-mapping --uuid {world.names['DispatcherFunctionRuns']} "
         "--maximum-retry-attempts 4",
     }
+
+
+def test_the_page_on_operations_has_every_check() -> None:
+    page = (PROJECT / "docs/operations.md").read_text().partition("| check | what is found |")[2]
+    table = page.partition("\n\n")[0]
+    assert re.findall(r"`([^`]+)`(?=[^|]*\| )", table) == sorted(
+        (check.name for check in CHECKS), key=lambda name: table.index(f"`{name}`")
+    )
 
 
 def test_for_people_each_finding_has_its_reason_and_its_remedy(world: World) -> None:

@@ -74,19 +74,7 @@ class Operator:
 def operator(access: Access) -> Operator:
     """The commands of one stack. Nothing is sent until one is given."""
     clock = made(_clock)
-    client = make_client(
-        session=access.session,
-        connect_timeout=CONNECT_TIMEOUT,
-        read_timeout=READ_TIMEOUT,
-        endpoint_url=access.endpoint_url,
-    )
-    store = DynamoStore(
-        client,
-        runs_table=access.store.runs_table,
-        steps_table=access.store.steps_table,
-        clock=clock,
-        retention=access.store.retention,
-    )
+    store = _store(access, clock)
     inquiry = Inquiry(
         registry=store.registry,
         jobs=store.jobs,
@@ -118,6 +106,22 @@ def operator(access: Access) -> Operator:
         index=store.index,
         clock=clock,
         store_clock=store.clock,
+    )
+
+
+def _store(access: Access, clock: Clock) -> DynamoStore:
+    client = make_client(
+        session=access.session,
+        connect_timeout=CONNECT_TIMEOUT,
+        read_timeout=READ_TIMEOUT,
+        endpoint_url=access.endpoint_url,
+    )
+    return DynamoStore(
+        client,
+        runs_table=access.store.runs_table,
+        steps_table=access.store.steps_table,
+        clock=clock,
+        retention=access.store.retention,
     )
 
 

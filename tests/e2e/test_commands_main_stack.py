@@ -1,0 +1,98 @@
+"""The `cronce` command, as a process of its own, against a deployed stack.
+
+* The doctor finds what the stage does to the stack on purpose, what local AWS drops, and nothing else; every
+  call of it is answered.
+* Jobs, runs and steps that are listed are those that ran.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from cronce_tools.emulator.process import ROOT
+from tests.e2e.driver import Driver, run_id
+from tests.e2e.stage import Stage
+from tests.e2e.test_main_stack import FIRST_RUN
+
+DROPPED = {
+    "expire by the attribute none, expected forget_at": 2,
+    "has no point-in-time recovery": 2,
+}
+"""What local AWS takes and does nothing with (docs/deploy.md), and how often it is found."""
+ON_PURPOSE = (
+    "JobsMissedAlarm",  # `slow` is longer than its grace
+    "JobsFailedAlarm",  # `forbidden` and `hanging` fail
+    "DispatchGivenUpAlarm",  # poison
+    "messages lie in DispatchFailureQueue",
+    "ExecutorGivenUpAlarm",  # a worker that is killed
+    "messages lie in ExecutorFailureQueue",
+    "the stream mapping's last batch failed",  # poison
+)
+"""What is found because of what the stage does, or is not, as that stands at the moment."""
+
+
+class Cronce:
+    """The command in the stack's working copy.
+
+    Args:
+        stage: where.
+        stack: which stack.
+    """
+
+    def __init__(self, stage: Stage, stack: str) -> None:
+        self._arguments = ["--stack", stack, "--project", str(stage.project), "--json"]
+        path = os.pathsep.join(str(ROOT / folder) for folder in ("layers/runtime", "tools"))
+        self._environment = {**os.environ, **stage.endpoint.environment(), "PYTHONPATH": path}
+
+    def __call__(self, *arguments: str, code: int = 0) -> Any:
+        """What a command answers, if it ends with this code and complains of nothing."""
+        done = subprocess.run(
+            [sys.executable, "-m", "cronce_tools.cli", *arguments, *self._arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (code, ""), done.stdout
+        return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def cronce(stage: Stage, main: Driver) -> Cronce:
+    return Cronce(stage, main.stack.name)
+
+
+def test_the_doctor_finds_what_was_done_on_purpose_what_is_dropped_here_and_nothing_else(
+    stage: Stage, main: Driver, cronce: Cronce
+) -> None:
+    stage.redelivered.result(timeout=180)  # the mapping was off for some seconds
+    main.first_run("minutely", status="SUCCEEDED", seconds=FIRST_RUN)
+    document = cronce("doctor", code=1)
+    found = [each["what"] for each in document["findings"] if each["level"] != "hint"]
+    assert {text: sum(text in what for what in found) for text in DROPPED} == DROPPED
+    known = (*DROPPED, *ON_PURPOSE)
+    assert [what for what in found if not any(text in what for text in known)] == []
+    assert [each for each in document["findings"] if each["level"] == "not_looked_at"] == []
+    hints = {each["check"] for each in document["findings"] if each["level"] == "hint"}
+    assert hints <= {"functions"}  # the runtime of this machine's Python may be near its end
+
+
+def test_what_is_listed_is_what_ran(main: Driver, cronce: Cronce) -> None:
+    run = main.first_run("minutely", status="SUCCEEDED", seconds=FIRST_RUN)
+    jobs = {job["job"]: job for job in cronce("list")["jobs"]}
+    assert set(jobs) >= {"minutely", "slow", "hanging", "killed", "forbidden"}
+    assert jobs["minutely"]["last"]["status"] == "SUCCEEDED"
+    assert run_id(run) in [each["run"] for each in cronce("runs", "minutely")["runs"]]
+    shown = cronce("show", run_id(run))
+    assert (shown["run"], shown["status"]) == (run_id(run), "SUCCEEDED")
+    assert [(step["step"], step["status"]) for step in shown["steps"]] == [
+        ("first", "DONE"),
+        ("second", "DONE"),
+        ("third", "DONE"),
+    ]
