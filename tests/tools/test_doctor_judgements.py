@@ -140,6 +140,7 @@ def test_the_store_says_how_old_a_tick_is_not_this_machine(expected: Expected) -
     "deployed, here, level, what",
     [
         ("2026e", "2026f", Level.WRONG, "plans by the zone data 2026e, this working copy has 2026f and acc"),
+        ("new", "2026f", Level.WRONG, "plans by the zone data new, this working copy has 2026f and accepts"),
         ("2026f", "2026g", Level.HINT, "plans by the zone data 2026f, this working copy has 2026g"),
         ("2027a", "2026f", Level.HINT, "plans by the zone data 2027a, this working copy has 2026f"),
     ],

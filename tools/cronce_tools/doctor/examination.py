@@ -8,7 +8,7 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cronce.core.errors import StoreError
+from cronce.core.errors import CronceError, StoreError
 from cronce_tools.cli.exits import UnreachableError
 from cronce_tools.cli.stacks import Reached
 from cronce_tools.doctor.aws import Aws, RefusedError, TooManyError, action_of, code_of, is_refusal
@@ -109,7 +109,7 @@ def _made(check: AnyCheck, place: Place) -> Iterator[Finding]:
         yield _unseen(check, f"not all was looked at: {error}", "look in the console", Level.HINT)
     except TemplateError as error:
         yield _unseen(check, f"not looked at: {error}", "look at the stack in CloudFormation")
-    except (RefusedError, ClientError, BotoCoreError, StoreError) as error:
+    except (RefusedError, ClientError, BotoCoreError, CronceError) as error:
         yield _not_seen(check, error)
     else:
         yield from check.judge(place.expected, facts)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from cronce.core.errors import DefinitionError
 from cronce.core.health import is_silent
 from cronce.core.lease import BELIEF_MARGIN, CLOCK_SKEW, LEASE_TTL, Lease
 from cronce.core.schedule import schedule_hash
@@ -111,7 +112,7 @@ def judge_zones(_: Expected, facts: ZoneFacts) -> Iterator[Finding]:
     """Compare them."""
     if facts.deployed is None or facts.deployed == facts.here:
         return
-    old = release_order(facts.deployed) < release_order(facts.minimum)
+    old = _is_older(facts.deployed, facts.minimum)
     yield Finding(
         what=f"the stack plans by the zone data {facts.deployed}, this working copy has {facts.here}"
         + (f" and accepts none before {facts.minimum}" if old else ""),
@@ -121,6 +122,14 @@ def judge_zones(_: Expected, facts: ZoneFacts) -> Iterator[Finding]:
         remedy="deploy: `make deploy`; for newer data raise `tzdata` in layers/runtime/requirements.txt",
         level=Level.WRONG if old else Level.HINT,
     )
+
+
+def _is_older(version: str, minimum: str) -> bool:
+    """What is no version at all was written by hand, and counts as old."""
+    try:
+        return release_order(version) < release_order(minimum)
+    except DefinitionError:
+        return True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
