@@ -55,8 +55,26 @@ def test_i8_an_item_that_was_deleted_by_hand_is_back_within_the_hour(world: Worl
     world.tick_at(SIX)
 
     state = world.job("daily")
-    assert state.slots.fencing_token == int(SIX.timestamp())
+    assert state.slots.fencing_token == int(SIX.timestamp() * 1000)
     assert world.ran("daily") == ["05T06:00"]
+
+
+def test_i8_tokens_go_on_rising_though_the_item_was_deleted_while_the_job_was_not_deployed(
+    world: World,
+) -> None:
+    """Nothing knows the job any more then: only the clock is above every token that was handed out."""
+    token = world.store.jobs.next_token("daily")
+    world.deploy(HOURLY)
+    world.ticks(1)
+    world.store.remove(job_key("daily"))
+
+    world.deploy(DAILY, HOURLY)
+    world.ticks(1)
+
+    again = world.store.jobs.next_token("daily")
+    assert token is not None
+    assert again is not None
+    assert again > token
 
 
 def test_i9_a_removed_job_leaves_the_index_at_once_and_keeps_its_history(world: World) -> None:

@@ -22,7 +22,8 @@ from cronce.core.schedule import At
 from cronce.testing import job_key, run_key
 from cronce.testing.keys import Item, Key
 from tests.simulation.oracle import Oracle
-from tests.simulation.scenario import MINUTE, Happening, JobPlan
+from tests.simulation.scenario import DAY, MINUTE, Happening, JobPlan, Part
+from tests.simulation.script import CALM_WORK
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -32,8 +33,12 @@ PLANNED_WITHIN = 4 * MINUTE
 FINISHED_WITHIN = timedelta(minutes=50)
 """In quiet times: the last look of the sweep is 30 minutes after the one before, the queue's fallback is 10,
 a lost claim 2, and the processes of bad times live on for some minutes."""
-AS_THE_SWEEP_GOES = 100
-"""Runs a day of a job that the sweep alone can start one after the other, with time to spare."""
+A_START = timedelta(seconds=30)
+"""In quiet times: from PENDING to claimed, by the stream."""
+A_START_BY_THE_SWEEP = timedelta(seconds=200)
+"""Likewise without the stream: it looks after two minutes, and a tick comes up to 80 seconds later."""
+A_TICK = timedelta(seconds=80)
+"""From one minute to the end of the next one's tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +203,38 @@ class Accounts:
             self._world.violated("everything due is planned", text, plan.name)
 
     def _unfinished(self, job: str, run: RunRecord) -> None:
-        dense = self._plans[job].a_day > AS_THE_SWEEP_GOES
-        if dense and self._is_without_mapping():
-            return  # a queue moves by one run every two minutes: the sweep looks so often
-        if run.created_at < self._world.scenario.end - FINISHED_WITHIN:
-            state = f"{run.status} {run.reason or ''} due {run.due_at}"
-            text = f"{run.ref.id} of {run.created_at:%d %H:%M} is {state}"
-            self._world.violated("nothing stays unfinished", text, job)
+        if run.created_at >= self._world.scenario.end - FINISHED_WITHIN or self._takes_turns(run):
+            return
+        state = f"{run.status} {run.reason or ''} due {run.due_at}"
+        text = f"{run.ref.id} of {run.created_at:%d %H:%M} is {state}"
+        self._world.violated("nothing stays unfinished", text, job)
+
+    def _takes_turns(self, run: RunRecord) -> bool:
+        """Whether a run waits because others are before it, and its job's line moves as fast as it can.
+
+        A line may be long: ten that are on time, and without limit those that are late, which all are if
+        only the sweep starts them.
+        """
+        plan, end = self._plans[run.ref.job], self._world.scenario.end
+        has_line = any(definition.policies["concurrency"] is not None for definition in plan.definitions)
+        looked_at = run.is_queued or (run.due_at is not None and run.due_at > end - PLANNED_WITHIN)
+        turn = self._turn(plan)
+        runs = self._world.store.table.partition(f"JOB#{plan.name}")
+        ended = [other.ended_at for other in runs if isinstance(other, RunRecord) and _had_a_turn(other)]
+        turns = [at for at in ended if at is not None and at >= end - FINISHED_WITHIN]
+        moves = len(turns) >= FINISHED_WITHIN // turn - 1 and max(turns, default=end - DAY) >= end - turn
+        return has_line and looked_at and moves
+
+    def _turn(self, plan: JobPlan) -> timedelta:
+        """How long a run holds its slot in quiet times, at most: its steps are quick then, its sleeps not."""
+        start = A_START_BY_THE_SWEEP if self._is_without_mapping() else A_START
+        turn = start
+        for piece in plan.pieces:
+            if piece.part is Part.SLEEP:
+                turn += timedelta(seconds=30 + piece.seconds) + A_TICK + start
+            else:
+                turn += CALM_WORK * max(piece.items, 1)
+        return turn
 
     def _is_without_mapping(self) -> bool:
         scenario = self._world.scenario
@@ -242,3 +272,9 @@ class Accounts:
             self._world.violated("only an operator cancels", run.ref.id, plan.name)
         if run.status is RunStatus.SUCCEEDED and run.ref.id not in self._world.outside.returned:
             self._world.violated("SUCCEEDED means that the function returned", run.ref.id, plan.name)
+
+
+def _had_a_turn(run: RunRecord) -> bool:
+    """Whether a run was claimed, or was found to be too late when it would have been."""
+    too_late = run.reason in (Reason.LATE, Reason.SUPERSEDED) and run.ended_at != run.created_at
+    return run.started_at is not None or too_late

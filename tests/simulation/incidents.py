@@ -141,9 +141,9 @@ class Incidents:
             self._world.edit("restore", back)
 
     def _delete(self, job: str) -> None:
-        """Somebody deletes a job's item; not that of a removed job, for then nothing knows it any more."""
+        """Somebody deletes a job's item, deployed or not."""
         state = self._world.item(job_key(job))
-        if isinstance(state, JobState) and state.removed_at is None:
+        if isinstance(state, JobState):
             self.deleted.add(job)
             self._world.execute(None, "hand.remove", partial(self._world.store.remove, job_key(job)))
 

@@ -38,26 +38,26 @@ CALM = timedelta(minutes=75)
 DAYS = (*[0.1] * 9, 0.25, 0.5, *[1.0] * 3, 2, 2, 3, *[7.0] * 10, 14, 30, 60)
 """How long histories are, one as likely as the other. Nearly all mistakes show in a few dense hours; what
 takes weeks to happen is looked for in one of ten."""
-DENSE = (("* * * * *", 1440.0), ("*/5 * * * *", 288.0), ("*/15 6-20 * * *", 60.0), ("*/20 * * * *", 72.0))
+DENSE = ("* * * * *", "*/5 * * * *", "*/15 6-20 * * *", "*/20 * * * *")
 SPARSE = (
-    ("0 * * * *", 24.0),
-    ("30 1 * * *", 1.0),
-    ("30 2 * * *", 1.0),
-    ("0 6 * * *", 1.0),
-    ("15 2,14 * * *", 2.0),
-    ("0 */6 * * *", 4.0),
-    ("45 1-3 * * *", 3.0),
+    "0 * * * *",
+    "30 1 * * *",
+    "30 2 * * *",
+    "0 6 * * *",
+    "15 2,14 * * *",
+    "0 */6 * * *",
+    "45 1-3 * * *",
 )
 RARE = (
-    ("30 2 * * *", 1.0),
-    ("0 6 * * *", 1.0),
-    ("0 6 * * 1-5", 0.7),
-    ("0 6 * * SUN", 0.15),
-    ("30 1 * * SUN", 0.15),
-    ("30 1 * * SAT,SUN", 0.3),
-    ("0 6 1,15 * *", 0.08),
-    ("30 2 L * *", 0.04),
-    ("0 6 * * MON#2", 0.04),
+    "30 2 * * *",
+    "0 6 * * *",
+    "0 6 * * 1-5",
+    "0 6 * * SUN",
+    "30 1 * * SUN",
+    "30 1 * * SAT,SUN",
+    "0 6 1,15 * *",
+    "30 2 L * *",
+    "0 6 * * MON#2",
 )
 """For histories of weeks: what is due often is tried in short ones."""
 LONG = 7
@@ -126,6 +126,8 @@ OPERATING = replace(STORMY, fair=(0.03,), kinds=1.0, only=(Fault.OPERATOR_ACTS,)
 """Operators act between the calls of others."""
 RESTORED = replace(STORMY, happenings=(Happening.ITEM_BACK, Happening.SCHEDULER_DOWN))
 """Items are set back by hand."""
+DELETED = replace(STORMY, happenings=(Happening.ITEM_GONE, Happening.GONE))
+"""Items are deleted by hand, also of jobs that are not deployed at that time."""
 UNMAPPED = replace(STORMY, no_mapping=1.0)
 """Nothing comes through the stream."""
 FAILING = replace(STORMY, fair=(0.0,), trouble=(0.5,), no_mapping=0.0)
@@ -172,8 +174,8 @@ class _Stage:
 
 def _job(chance: Chance, number: int, stage: _Stage) -> JobPlan:
     what = f"job {number}"
-    schedule, a_day = _schedule(chance, what, stage)
-    other, other_a_day = _schedule(chance, f"{what} changed", stage)
+    schedule = _schedule(chance, what, stage)
+    other = _schedule(chance, f"{what} changed", stage)
     policies = _policies(chance, what, stage.start)
     more = chance.happens(f"{what} other policies", 0.3)
     return JobPlan(
@@ -187,29 +189,27 @@ def _job(chance: Chance, number: int, stage: _Stage) -> JobPlan:
         ),
         pieces=_pieces(chance, what, stage.days),
         trouble=chance.one_of(f"{what} trouble", stage.trouble),
-        a_day=max(a_day, other_a_day),
     )
 
 
-def _schedule(chance: Chance, what: str, stage: _Stage) -> tuple[Schedule, float]:
+def _schedule(chance: Chance, what: str, stage: _Stage) -> Schedule:
     days = stage.days
     kind = chance.number(f"{what} kind", 0, 9)
     if kind == 0:
         at = stage.start + chance.number(f"{what} at", 1, int(days * 1440)) * MINUTE
-        return At(at), 1 / max(days, 1)
+        return At(at)
     dense = chance.happens(f"{what} dense", stage.dense)
     if kind == 1:
         sparse = (1440, 2880, 10080) if days >= LONG else (90, 250, 1440)
         minutes = chance.one_of(f"{what} every", (7, 25, 90) if dense else sparse)
-        return Every(timedelta(minutes=minutes), anchor=datetime(2026, 1, 1, tzinfo=UTC)), 1440 / minutes
-    expression, a_day = chance.one_of(f"{what} cron", DENSE if dense else RARE if days >= LONG else SPARSE)
-    cron = Cron(
+        return Every(timedelta(minutes=minutes), anchor=datetime(2026, 1, 1, tzinfo=UTC))
+    expression = chance.one_of(f"{what} cron", DENSE if dense else RARE if days >= LONG else SPARSE)
+    return Cron(
         expression,
         tz=chance.one_of(f"{what} zone", ZONES),
         dst_gap=chance.one_of(f"{what} gap", ("next_valid", "skip")),
         dst_repeat=chance.one_of(f"{what} repeat", ("first", "last", "both")),
     )
-    return cron, a_day
 
 
 def _policies(chance: Chance, what: str, start: datetime) -> dict[str, Any]:

@@ -12,16 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from cronce.core import claim, health, moves, planning, slots
+from cronce.core import adoption, claim, health, moves, planning, slots
 from cronce.core import stretch as stretch_module
 from cronce.core.alerting import RECOVERED
 from cronce.core.answers import Applied, CommitOutcome
 from cronce.core.changes import Guard, RunChange
 from cronce.core.instants import to_key
 from cronce.core.jobstate import Gap, JobState
+from cronce.core.records import Slots
 from cronce.core.run import Dispatch, RunStatus
 from cronce.core.steps import to_json
-from cronce.engine import held_claim, plan_writer, run_handle, slot_holders, sweep
+from cronce.engine import held_claim, plan_writer, reconciliation, run_handle, slot_holders, sweep
 from cronce.engine.alert_desk import AlertDesk
 from cronce.engine.ledger import Ledger
 from cronce.engine.plan_writer import PlanWriter
@@ -32,7 +33,7 @@ from cronce.testing.planning_stores import MemoryLeaseStore, MemoryPlanStore
 from cronce.testing.run_stores import MemoryRunStore, MemoryStepStore
 from cronce.testing.table import MemoryTable
 from tests.simulation.functions import Functions
-from tests.simulation.lottery import FAILING, OPERATING, RESTORED, STALLING, STORMY, UNMAPPED, Shape
+from tests.simulation.lottery import DELETED, FAILING, OPERATING, RESTORED, STALLING, STORMY, UNMAPPED, Shape
 
 Damage = tuple[Any, str, object]
 
@@ -215,6 +216,14 @@ def _same_token(slots_: Any, held: Any, run_id: str) -> object:
 
 
 _TAKEN = slots.taken
+
+
+def _from_one(declared: Any, module: str, moment: Any) -> object:
+    window = _FIRST_SIGHT(declared, module, moment)
+    return replace(window, after=replace(window.after, slots=Slots()))
+
+
+_FIRST_SIGHT = adoption.first_sight
 
 
 def _wake_up_apart(self: Ledger, change: RunChange, policy: Any) -> Applied:
@@ -423,6 +432,12 @@ PLANTED = (
         name="a claim does not raise the token",
         history="Any two claims of one job.",
         damages=((slots, "taken", _same_token),),
+    ),
+    Planted(
+        name="tokens begin at 1 again",
+        history="Somebody deletes a job's item, and the next tick makes it anew.",
+        damages=((reconciliation, "first_sight", _from_one),),
+        shape=DELETED,
     ),
     Planted(
         name="the wake-up is outside the transaction",

@@ -69,14 +69,12 @@ class JobPlan:
         definitions: its versions; which one is deployed, a deployment says.
         pieces: what its function does.
         trouble: probability that an attempt goes wrong by the function's own fault.
-        a_day: how often it is due, roughly.
     """
 
     name: str
     definitions: tuple[Definition, ...]
     pieces: tuple[Piece, ...]
     trouble: float
-    a_day: float
 
 
 class Happening(StrEnum):

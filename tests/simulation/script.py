@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 HOURS = timedelta(hours=2)
+CALM_WORK = timedelta(milliseconds=500)
+"""Longest work of a step or item once trouble is over."""
 STACK = "sim"
 
 
@@ -154,10 +156,11 @@ class _Performance:
         return value
 
     def _work(self, seconds: float) -> None:
+        span = timedelta(milliseconds=int(seconds * 1000))
         if self.calm:
-            seconds = min(seconds, 0.5)
-        if seconds:
-            self.world.process.wait(timedelta(milliseconds=int(seconds * 1000)))
+            span = min(span, CALM_WORK)
+        if span:
+            self.world.process.wait(span)
 
     def _go_wrong(self, trouble: Trouble) -> None:
         if trouble is Trouble.HANGS:

@@ -17,7 +17,7 @@ from cronce.core.run import RunStatus
 from cronce.engine.run_handle import Run
 from cronce.testing import LeaseItem, Marker, job_key
 from cronce.testing.keys import Item, Key
-from tests.simulation.process import ZERO, Process
+from tests.simulation.process import Process
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -44,6 +44,7 @@ class Watch:
         self.claims = 0
         self._markers: defaultdict[str, set[RunRef]] = defaultdict(set)
         self._tokens: defaultdict[str, int] = defaultdict(int)
+        self._given: defaultdict[str, set[int]] = defaultdict(set)
         self._steps: dict[tuple[RunRef, str], StepRecord] = {}
         self._limits = {
             plan.name: [definition.policies["concurrency"] for definition in plan.definitions]
@@ -116,12 +117,15 @@ class Watch:
             self._world.violated("attempts are limited", f"{after.ref.id}: {after.attempt}", job)
         if before.status is not RunStatus.PENDING:
             self._world.violated("only a PENDING run is claimed", f"{after.ref.id}: {before.status}", job)
-        # Without slots, tokens are drawn before the claim is written. And of a job that is deleted by hand
-        # while it is not deployed, nothing is left.
-        in_order = None not in self._limits[job] and not self._world.item_was_deleted(job)
+        # Without slots, tokens are drawn before the claim is written.
+        in_order = None not in self._limits[job]
         if after.fencing_token <= (self._tokens[job] if in_order else before.fencing_token):
             text = f"{after.ref.id}: {after.fencing_token} after {self._tokens[job]}"
             self._world.violated("tokens strictly increase", text, job)
+        if after.fencing_token in self._given[job]:
+            text = f"{after.ref.id}: {after.fencing_token} again"
+            self._world.violated("no token is given twice", text, job)
+        self._given[job].add(after.fencing_token)
         self._tokens[job] = max(self._tokens[job], after.fencing_token)
         running = [run for run in self.unfinished[job].values() if run.status is RunStatus.RUNNING]
         most = self._most(job)
@@ -238,14 +242,24 @@ class Watch:
             self._world.violated("each lease has its token", f"{before.owner} -> {after.owner}")
 
     def _leaves(self, writer: Process, before: LeaseItem, after: LeaseItem) -> None:
-        """Its holder gives it back; others take it when it is over, or cannot be believed."""
+        """Its holder gives it back; others take it when it is over, or cannot be believed.
+
+        When the taker read its clock, the lease tells. One whose reading is ahead gives the lease back at
+        once. One whose reading is old by nearly as much as a lease is believed may take it from its holder.
+        """
         now, until = self._world.hub.now, before.lease_until
-        if after.owner is None and writer.owner != before.owner:
-            self._world.violated("only its holder gives the lease back", f"{writer.name}, not {before.owner}")
-        credible = until <= now + LEASE_TTL + BELIEF_MARGIN
-        sound = not writer.disturbed and writer.skew == ZERO
-        if after.owner is not None and credible and sound and until > now + CLOCK_SKEW:
-            self._world.violated("a live lease is not taken", f"{writer.name}: {before.owner} until {until}")
+        if after.owner is None:
+            if writer.owner != before.owner:
+                text = f"{writer.name}, not {before.owner}"
+                self._world.violated("only its holder gives the lease back", text)
+            return
+        age = now - (after.lease_until - LEASE_TTL)
+        sound = until <= now + LEASE_TTL + CLOCK_SKEW  # the clock that wrote it was right
+        oldest = BELIEF_MARGIN - CLOCK_SKEW if sound else CLOCK_SKEW
+        lives = now + CLOCK_SKEW < until <= now + LEASE_TTL + BELIEF_MARGIN
+        if lives and -CLOCK_SKEW <= age <= oldest:
+            text = f"{writer.name}, {age} after it read its clock: {before.owner} until {until}"
+            self._world.violated("a live lease is not taken", text)
 
     def _planner(self, writer: Process | None) -> None:
         lease = self._world.item(("SCHEDULER", "LEASE"))

@@ -10,7 +10,11 @@ absent, when it has expired, or when its expiry lies further ahead than `LEASE_T
 whose clock is an hour ahead took it, and everybody else must not wait for that hour.
 
 Failure cases: the holder dies -> taken over after expiry; the holder pauses -> its next write fails on the
-token; clocks differ -> the tick stops at more than `CLOCK_SKEW`, measured on the store's own clock.
+token; clocks differ -> the tick stops at more than `CLOCK_SKEW`, measured on the store's own clock; a
+scheduler stands still between reading its clock and asking, for nearly `BELIEF_MARGIN` or longer -> it may
+take a lease that stands, as if the clock that wrote it were wrong. The holder's next write fails on the token
+then, and the taker, which reads its clock again, does the tick: all that is lost is the holder's. A function
+ends after 45 s, so only a machine that is frozen gets there, and asking twice each minute is not worth it.
 """
 
 from __future__ import annotations

@@ -33,17 +33,16 @@ INCOMPLETE = "incomplete"
 """Fingerprint of a registry while some job moved or met a conflict: equal to none, so the next tick tries."""
 
 
-def present(declared: Declared, state: JobState | None, moment: Moment, *, known: bool) -> JobWindow | None:
+def present(declared: Declared, state: JobState | None, moment: Moment) -> JobWindow | None:
     """The window of a job that the deployment has, or None.
 
     Args:
         declared: the job and where it is.
         state: its item; None = there is none.
         moment: of the tick.
-        known: whether the registry has it.
     """
     if state is None:
-        return first_sight(declared.job, declared.module, moment, known=known)
+        return first_sight(declared.job, declared.module, moment)
     window = plan(declared.job, state, moment)
     if window is None and state.module == declared.module:
         return None

@@ -136,7 +136,7 @@ class TickPlanner:
         def decide(name: str) -> JobWindow | None:
             state = reads.states.get(name)
             if name in self.catalog.jobs:
-                return present(self.catalog.jobs[name], state, self.moment, known=name in known)
+                return present(self.catalog.jobs[name], state, self.moment)
             return missing(state, self.catalog, self.moment.now) if state else None
 
         names = [name for name in (*self.catalog.jobs, *known) if name not in reads.unreadable]
@@ -198,7 +198,7 @@ class TickPlanner:
         def decide(name: str) -> JobWindow | None:
             state = reads.states[name]
             if name in self.catalog.jobs:
-                return present(self.catalog.jobs[name], state, self.moment, known=True)
+                return present(self.catalog.jobs[name], state, self.moment)
             return missing(state, self.catalog, self.moment.now)
 
         self._evaluate([name for name in names if name in reads.states], decide)
