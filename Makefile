@@ -148,7 +148,7 @@ audit-packages: .venv-audit/ready
 
 .PHONY: local
 local: .venv/ready .venv-sam/ready .venv-emulator/ready ## run it on local AWS, in real time, until Ctrl-C (PORT=4566)
-	@exec $(BIN)/python -m cronce_tools.emulator --port $(PORT)
+	@exec $(BIN)/python -m cronce_tools.emulator --port '$(PORT)'
 
 .PHONY: local-update
 local-update: .venv/ready .venv-sam/ready ## deploy what has changed to the stack of `make local`

@@ -16,8 +16,12 @@ from pathlib import Path
 from cronce_tools.emulator.deployment import client
 from cronce_tools.emulator.process import Endpoint, free_port
 from cronce_tools.emulator.project import copy_project
+from cronce_tools.emulator.real_time import pause
 from tests.e2e.driver import wait_for
 
+PROCESSES = Path("/proc")
+AGAIN = 0.1
+"""Seconds between two times of Ctrl-C: ending takes longer."""
 COMMAND = [sys.executable, "-m", "cronce_tools.emulator"]
 JOB = """
 from cronce import Cron, Run, job
@@ -39,8 +43,11 @@ class Session:
         items: how many items a client of one's own found in the table that it named.
         update: status of the update.
         second: status and last words of another one on the same port.
+        broken: status and words of an update with a job that cannot be used.
         status: of the first one, after Ctrl-C.
-        left: processes, files and notes that are left of it.
+        folder: the copy of the project.
+        files_left: folders and notes that are left of it.
+        processes_left: processes that are left of it, where that can be seen.
     """
 
     port: int
@@ -49,8 +56,19 @@ class Session:
     items: int
     update: int
     second: tuple[int, str]
+    broken: tuple[int, str]
     status: int
-    left: list[str]
+    folder: Path
+    files_left: list[Path]
+    processes_left: set[int]
+
+
+BROKEN = """
+from cronce import Cron, job
+
+@job("broken", schedule=Cron("each minute"))
+def broken(run): ...
+"""
 
 
 class Terminal:
@@ -101,7 +119,7 @@ class Terminal:
 def started_in(folder: Path) -> set[int]:
     """The processes whose folder for temporary files is below a folder, whoever their parent is."""
     found = set()
-    for environment in Path("/proc").glob("[0-9]*/environ"):
+    for environment in PROCESSES.glob("[0-9]*/environ"):
         try:
             if f"TMPDIR={folder / 'tmp'}{os.sep}".encode() in environment.read_bytes():
                 found.add(int(environment.parent.name))
@@ -129,10 +147,15 @@ def use(folder: Path) -> Session:
         items = dynamodb.scan(TableName=table)["Count"]
         updated = update.process.wait(240)
         seconds["make local-update"] = time.perf_counter() - started
+        (folder / "functions/jobs/broken.py").write_text(BROKEN)
+        broken = Terminal(["update"], folder)
         second = Terminal(["--port", str(port)], folder)
         refused = second.process.wait(60)
         terminal.wait_for(r"executor +run\.succeeded run=changed@", 150)
+        not_built = broken.process.wait(240)
     finally:
+        terminal.process.send_signal(signal.SIGINT)
+        pause(AGAIN)
         terminal.process.send_signal(signal.SIGINT)
         status = terminal.process.wait(60)
     return Session(
@@ -142,12 +165,14 @@ def use(folder: Path) -> Session:
         items=items,
         update=updated,
         second=(refused, second.read_all()),
+        broken=(not_built, broken.read_all()),
         status=status,
-        left=left_of(folder),
+        folder=folder,
+        files_left=files_left(folder),
+        processes_left=started_in(folder),
     )
 
 
-def left_of(folder: Path) -> list[str]:
+def files_left(folder: Path) -> list[Path]:
     """What should have gone with it."""
-    files = [*(folder / "tmp").glob("cronce-emulator-*"), *(folder / ".make").glob("local-stack.json")]
-    return [*(f"process {each}" for each in started_in(folder)), *(str(file) for file in files)]
+    return [*(folder / "tmp").glob("cronce-emulator-*"), *(folder / ".make").glob("local-stack.json")]

@@ -1,7 +1,8 @@
 """`make local`: it says where it is and what happens, takes a change, and leaves nothing behind.
 
 * Clients reach it where it says. A job that was changed runs after an update, beside those that run already.
-* A port that is taken is said. Ctrl-C leaves no process and no file behind.
+* A job that cannot be used is said, without the whole log. A port that is taken is said.
+* Ctrl-C leaves no process and no file behind, and a second one changes nothing about it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from cronce_tools.emulator.process import ROOT
-from tests.e2e.local_session import Session
+from tests.e2e.local_session import PROCESSES, Session
 from tests.e2e.stage import Stage, WallTimes
 
 
@@ -36,11 +37,28 @@ def test_a_port_that_is_taken_is_said(session: Session) -> None:
     assert f"port {session.port} is taken" in said
 
 
+def test_a_job_that_cannot_be_used_is_said_in_few_lines(session: Session) -> None:
+    status, said = session.broken
+    assert status == 1
+    assert "jobs.broken: DefinitionError: cron expression 'each minute'" in said
+    assert (session.folder / ".make/local/failed.log").read_text().count("\n") > len(said.splitlines())
+    assert ".make/local/failed.log" in said
+    assert len(said.splitlines()) < 15
+    assert "Traceback" not in said
+
+
 def test_ctrl_c_ends_it_and_nothing_is_left(session: Session) -> None:
-    assert (session.status, session.left) == (0, [])
+    assert (session.status, session.files_left) == (0, [])
+
+
+@pytest.mark.skipif(
+    not PROCESSES.exists(), reason="no /proc here: what processes were started with is not seen"
+)
+def test_ctrl_c_leaves_no_process(session: Session) -> None:
+    assert session.processes_left == set()
 
 
 def test_make_starts_this_very_command() -> None:
     recipe = (ROOT / "Makefile").read_text()
-    assert "-m cronce_tools.emulator --port $(PORT)" in recipe
+    assert "-m cronce_tools.emulator --port '$(PORT)'" in recipe
     assert "-m cronce_tools.emulator update" in recipe

@@ -16,7 +16,7 @@ from typing import Any, Self
 import pytest
 
 from cronce_tools.emulator.__main__ import main
-from cronce_tools.emulator.deployment import without_refused
+from cronce_tools.emulator.deployment import last_words, without_refused
 from cronce_tools.emulator.follow import Follower, shown, told
 from cronce_tools.emulator.process import HOST, Emulator, EmulatorError, Endpoint, free_port, unused_port
 from cronce_tools.emulator.project import copy_project
@@ -38,6 +38,26 @@ def test_a_port_that_is_taken_is_said() -> None:
 def test_what_is_no_port_is_said(port: int) -> None:
     with pytest.raises(EmulatorError, match=f"{port} is no port"):
         unused_port(port)
+
+
+def test_what_is_no_number_is_no_port(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--port", "abc"]) == 1
+    assert capsys.readouterr().err == "'abc' is no port: name one from 1 to 65535\n"
+
+
+def test_a_failed_command_says_its_last_words_and_not_its_tracebacks() -> None:
+    said = """\
+Building layer 'RuntimeLayer'
+ Running PythonPipBuilder:CopySource
+jobs.menu: SyntaxError: invalid syntax (jobs/menu.py:1)
+Traceback (most recent call last):
+  File "jobs/menu.py", line 1
+SyntaxError: invalid syntax
+make: *** [build] Error 1
+"""
+    words = ["jobs.menu: SyntaxError: invalid syntax (jobs/menu.py:1)", "SyntaxError: invalid syntax"]
+    assert last_words(said).splitlines() == words
+    assert len(last_words(20 * f"{words[0]}\n").splitlines()) == 8
 
 
 def test_a_free_port_can_be_used() -> None:
@@ -130,19 +150,40 @@ def test_what_a_job_prints_is_shown_as_it_is(message: str) -> None:
 
 
 class Logs:
-    """Stands for the client of the logs: answers with the events since an instant."""
+    """Stands for the client of the logs: streams that are read on from a position."""
 
     def __init__(self) -> None:
-        self.events: list[dict[str, Any]] = []
-        self.asked_from: list[int] = []
+        self.streams: dict[str, list[dict[str, Any]]] = {}
+        self.handed_out = 0
+        self.asked = 0
+
+    def write(self, stream: str, message: str, at: int) -> None:
+        events = self.streams.setdefault(stream, [])
+        events.append({"timestamp": at, "message": message})
 
     def get_paginator(self, operation: str) -> Self:
-        assert operation == "filter_log_events"
+        assert operation == "describe_log_streams"
         return self
 
-    def paginate(self, *, logGroupName: str, startTime: int) -> list[dict[str, Any]]:  # noqa: N803
-        self.asked_from.append(startTime)
-        return [{"events": [event for event in self.events if event["timestamp"] >= startTime]}]
+    def paginate(self, *, logGroupName: str) -> list[dict[str, Any]]:  # noqa: N803
+        return [
+            {"logStreams": [{"logStreamName": name, "lastIngestionTime": len(events)}]}
+            for name, events in self.streams.items()
+        ]
+
+    def get_log_events(
+        self,
+        *,
+        logGroupName: str,  # noqa: N803
+        logStreamName: str,  # noqa: N803
+        startFromHead: bool,  # noqa: N803
+        nextToken: str = "0",  # noqa: N803
+    ) -> dict[str, Any]:
+        assert startFromHead
+        self.asked += 1
+        page = self.streams[logStreamName][int(nextToken) :][:2]
+        self.handed_out += len(page)
+        return {"events": page, "nextForwardToken": str(int(nextToken) + len(page))}
 
 
 class NoMessages:
@@ -152,17 +193,36 @@ class NoMessages:
         return []
 
 
-def test_a_line_is_shown_once_and_as_often_as_it_was_written() -> None:
+def test_a_line_is_shown_once_as_often_as_it_was_written_and_in_order_of_time() -> None:
     logs = Logs()
     follower = Follower(groups={"group": "executor"}, logs=logs, probe=NoMessages())
-    hour = 3_600_000
-    said = {"logStreamName": "a", "timestamp": hour, "message": "again"}
-    logs.events = [said, said]
-    assert len(list(follower.lines())) == 2
-    logs.events.append({**said, "timestamp": 3 * hour})
-    assert len(list(follower.lines())) == 1
+    for at in (1, 2, 2):
+        logs.write("first", f"said at {at}", at)
+    logs.write("second", "between", 1)
+    assert [line.split("| ")[1] for line in follower.lines()] == [
+        "between",
+        "said at 1",
+        "said at 2",
+        "said at 2",
+    ]
     assert list(follower.lines()) == []
-    assert logs.asked_from[-1] > hour  # what lies far back is not read again
+    logs.write("first", "late", 1)  # it was written later than its time
+    logs.write("third", "new", 3)
+    assert [line.split("| ")[1] for line in follower.lines()] == ["late", "new"]
+
+
+def test_what_was_read_is_not_read_again() -> None:
+    logs = Logs()
+    follower = Follower(groups={"group": "executor"}, logs=logs, probe=NoMessages())
+    for at in range(5):
+        logs.write("first", "said", at)
+    assert len(list(follower.lines())) == logs.handed_out == 5
+    asked = logs.asked
+    list(follower.lines())
+    assert logs.asked == asked  # nothing was written
+    logs.write("first", "said", 5)
+    list(follower.lines())
+    assert logs.handed_out == 6
 
 
 def test_a_notice_is_shown_with_its_text_and_an_alarm_with_its_change() -> None:

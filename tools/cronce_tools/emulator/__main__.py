@@ -29,6 +29,7 @@ PARAMETERS = {"ExecutorTimeout": "60", "RetentionDays": "7"}
 CACHED = "\n[default.build.parameters]\ncached = true\n"
 """For the copy's samconfig.toml: the layer is built again only if it has changed."""
 LOOK_EVERY = 1.0
+ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Stopped(Exception):
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m cronce_tools.emulator", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["start", "update"], default="start")
-    parser.add_argument("--port", type=int, default=PORT, help=f"of local AWS (default {PORT})")
+    parser.add_argument("--port", default=str(PORT), help=f"of local AWS (default {PORT})")
     parser.add_argument("--project", type=Path, default=ROOT, help="folder of the project")
     options = parser.parse_args(arguments)
     project = options.project.resolve()
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> int:
         if options.command == "update":
             update(project)
         else:
-            start(project, options.port)
+            start(project, _port(options.port))
     except (EmulatorError, DeploymentError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -68,7 +69,7 @@ def start(project: Path, port: int) -> None:
         DeploymentError: the build or the deployment failed.
     """
     started = time.perf_counter()
-    for each in (signal.SIGINT, signal.SIGTERM):
+    for each in ENDING:
         signal.signal(each, _stop)
     with Emulator(port=port) as emulator:
         try:
@@ -126,7 +127,16 @@ Beside your jobs there is local-minute, which runs each minute. `.venv/bin/cronc
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)  # a second one would leave files and processes behind
     raise _Stopped
+
+
+def _port(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise EmulatorError(f"{text!r} is no port: name one from 1 to 65535") from None
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,13 +20,17 @@ from cronce_tools.emulator.process import ROOT, Endpoint
 from cronce_tools.local.template import Template
 
 SAM = ROOT / ".venv-sam/bin/sam"
-SHOWN_LINES = 40
+FAILED = "failed.log"
+"""File in a project's folder that keeps all that a failed command said."""
+SHOWN_LINES = 8
+PASSING = re.compile(r"\s|Traceback |Building |make: |$")
+"""Lines of a failed command that begin so are in its log only: tracebacks and progress."""
 POLL_SECONDS = "0.5"
 """SAM asks every five seconds whether a deployment is done; here it is done in two."""
 
 
 class DeploymentError(Exception):
-    """A command failed; the message has the end of what it said."""
+    """A command failed; the message has the last of what it said, and where all of it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,5 +156,15 @@ def _run(command: list[str], folder: Path, environment: dict[str, str]) -> None:
         check=False,
     )
     if done.returncode:
-        said = "\n".join((done.stdout + done.stderr).splitlines()[-SHOWN_LINES:])
-        raise DeploymentError(f"{' '.join(command[:3])} failed in {folder}:\n{said}")
+        log = folder / FAILED
+        log.write_text(done.stdout + done.stderr)
+        name = " ".join([Path(command[0]).name, *command[1:3]])
+        raise DeploymentError(
+            f"{name} failed; all that it said is in {log}\n{last_words(done.stdout + done.stderr)}"
+        )
+
+
+def last_words(said: str) -> str:
+    """The last lines of what a failed command said, without tracebacks and progress."""
+    lines = [line for line in said.splitlines() if not PASSING.match(line)]
+    return "\n".join(lines[-SHOWN_LINES:])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -24,8 +23,6 @@ SHOWN = 100
 """Characters of a field that are shown; a traceback is in the log."""
 PLATFORM = re.compile(r"(START|END|REPORT) RequestId: |INIT_START ")
 """What Lambda itself writes begins so."""
-LOOKED_BACK = 20 * 60_000
-"""Milliseconds before the newest line in which others may still come: more than an invocation lasts."""
 
 Line = dict[str, Any]
 
@@ -51,7 +48,8 @@ class Follower:
     groups: Mapping[str, str]
     logs: Any
     probe: Taken
-    _seen: dict[str, Counter[tuple[str, int, str]]] = field(default_factory=lambda: defaultdict(Counter))
+    _read: dict[tuple[str, str], int] = field(default_factory=dict)
+    _positions: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stack: Stack) -> Follower:
@@ -68,19 +66,30 @@ class Follower:
             yield told(message)
 
     def _of(self, group: str, function: str) -> list[tuple[int, str]]:
-        seen = self._seen[group]
-        newest = max((at for _, at, _ in seen), default=0)
-        pages = self.logs.get_paginator("filter_log_events").paginate(
-            logGroupName=group, startTime=max(newest - LOOKED_BACK, 0)
-        )
-        found = Counter(
-            (event["logStreamName"], event["timestamp"], event["message"])
-            for page in pages
-            for event in page["events"]
-        )
-        self._seen[group] = found
-        fresh = (found - seen).elements()
-        return [(at, text) for _, at, message in fresh if (text := shown(function, message))]
+        fresh = [event for stream in self._changed(group) for event in self._read_on(group, stream)]
+        return [(event["timestamp"], text) for event in fresh if (text := shown(function, event["message"]))]
+
+    def _changed(self, group: str) -> Iterator[str]:
+        """The streams of a group that were written to since the last time. Each process has its own."""
+        pages = self.logs.get_paginator("describe_log_streams").paginate(logGroupName=group)
+        for stream in (stream for page in pages for stream in page["logStreams"]):
+            name, written = stream["logStreamName"], stream.get("lastIngestionTime")
+            if self._read.get((group, name)) != written:
+                self._read[group, name] = written
+                yield name
+
+    def _read_on(self, group: str, stream: str) -> Iterator[Line]:
+        """The events of a stream from where the last reading stopped."""
+        while True:
+            position = self._positions.get((group, stream))
+            further = {"nextToken": position} if position else {}
+            page = self.logs.get_log_events(
+                logGroupName=group, logStreamName=stream, startFromHead=True, **further
+            )
+            yield from page["events"]
+            if page["nextForwardToken"] == position:
+                return
+            self._positions[group, stream] = page["nextForwardToken"]
 
 
 def shown(function: str, message: str) -> str | None:
