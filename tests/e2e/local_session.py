@@ -12,11 +12,13 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cronce_tools.emulator.deployment import client
 from cronce_tools.emulator.process import Endpoint, free_port
 from cronce_tools.emulator.project import copy_project
 from cronce_tools.emulator.real_time import pause
+from tests.e2e.command import Cronce
 from tests.e2e.driver import wait_for
 
 PROCESSES = Path("/proc")
@@ -41,6 +43,7 @@ class Session:
         seconds: wall times of the start and of the update.
         introduction: what it said once it was there.
         items: how many items a client of one's own found in the table that it named.
+        listed: what `cronce list` said beside it, which finds it by itself.
         update: status of the update.
         second: status and last words of another one on the same port.
         broken: status and words of an update with a job that cannot be used.
@@ -54,6 +57,7 @@ class Session:
     seconds: dict[str, float]
     introduction: str
     items: int
+    listed: Any
     update: int
     second: tuple[int, str]
     broken: tuple[int, str]
@@ -145,6 +149,7 @@ def use(folder: Path) -> Session:
         (table,) = re.findall(r"--table-name (\S+)", introduction)
         dynamodb = client(Endpoint(url=f"http://127.0.0.1:{port}"), "dynamodb")
         items = dynamodb.scan(TableName=table)["Count"]
+        listed = Cronce(folder, {})("list")
         updated = update.process.wait(240)
         seconds["make local-update"] = time.perf_counter() - started
         (folder / "functions/jobs/broken.py").write_text(BROKEN)
@@ -163,6 +168,7 @@ def use(folder: Path) -> Session:
         seconds=seconds,
         introduction=introduction,
         items=items,
+        listed=listed,
         update=updated,
         second=(refused, second.read_all()),
         broken=(not_built, broken.read_all()),

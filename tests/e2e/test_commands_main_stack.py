@@ -3,19 +3,14 @@
 * The doctor finds what the stage does to the stack on purpose, what local AWS drops, and nothing else; every
   call of it is answered.
 * Jobs, runs and steps that are listed are those that ran.
+* What it changes is changed, and a run that it starts is started by the stream while it waits.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from typing import Any
-
 import pytest
 
-from cronce_tools.emulator.process import ROOT
+from tests.e2e.command import Cronce
 from tests.e2e.driver import Driver, run_id
 from tests.e2e.stage import Stage
 from tests.e2e.test_main_stack import FIRST_RUN
@@ -37,35 +32,9 @@ ON_PURPOSE = (
 """What is found because of what the stage does, or is not, as that stands at the moment."""
 
 
-class Cronce:
-    """The command in the stack's working copy.
-
-    Args:
-        stage: where.
-        stack: which stack.
-    """
-
-    def __init__(self, stage: Stage, stack: str) -> None:
-        self._arguments = ["--stack", stack, "--project", str(stage.project), "--json"]
-        path = os.pathsep.join(str(ROOT / folder) for folder in ("layers/runtime", "tools"))
-        self._environment = {**os.environ, **stage.endpoint.environment(), "PYTHONPATH": path}
-
-    def __call__(self, *arguments: str, code: int = 0) -> Any:
-        """What a command answers, if it ends with this code and complains of nothing."""
-        done = subprocess.run(
-            [sys.executable, "-m", "cronce_tools.cli", *arguments, *self._arguments],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (code, ""), done.stdout
-        return json.loads(done.stdout)
-
-
 @pytest.fixture(scope="module")
 def cronce(stage: Stage, main: Driver) -> Cronce:
-    return Cronce(stage, main.stack.name)
+    return Cronce(stage.project, stage.endpoint.environment(), "--stack", main.stack.name)
 
 
 def test_the_doctor_finds_what_was_done_on_purpose_what_is_dropped_here_and_nothing_else(
@@ -96,3 +65,13 @@ def test_what_is_listed_is_what_ran(main: Driver, cronce: Cronce) -> None:
         ("second", "DONE"),
         ("third", "DONE"),
     ]
+
+
+def test_what_it_changes_is_changed(main: Driver, cronce: Cronce) -> None:
+    run = main.first_run("minutely", status="SUCCEEDED", seconds=FIRST_RUN)
+    assert cronce("did-run", "minutely", run["sk"].removeprefix("RUN#"))["answer"] == "yes"
+    cronce("pause", "forbidden", "--reason", "it may not")
+    jobs = {job["job"]: job for job in cronce("list")["jobs"]}
+    assert jobs["forbidden"]["paused"]["why"] == "it may not"
+    ended = cronce("trigger", "minutely", "--wait", "--by", "ann")
+    assert (ended["status"], ended["trigger"], ended["act"]["by"]) == ("SUCCEEDED", "manual", "ann")

@@ -1,6 +1,7 @@
 """`make local`: it says where it is and what happens, takes a change, and leaves nothing behind.
 
-* Clients reach it where it says. A job that was changed runs after an update, beside those that run already.
+* Clients reach it where it says, and `cronce` finds it. A job that was changed runs after an update, beside
+  those that run already.
 * A job that cannot be used is said, without the whole log. A port that is taken is said.
 * Ctrl-C leaves no process and no file behind, and a second one changes nothing about it.
 """
@@ -25,6 +26,12 @@ def test_it_runs_where_it_says(session: Session) -> None:
     assert f"Local AWS at http://127.0.0.1:{session.port}, stack cronce-local" in session.introduction
     assert f"AWS_ENDPOINT_URL=http://127.0.0.1:{session.port} " in session.introduction
     assert session.items > 0
+
+
+def test_the_command_finds_it_by_itself(session: Session) -> None:
+    said = session.listed
+    assert (said["stack"], said["region"]) == ("cronce-local", "eu-central-1")
+    assert "local-minute" in {job["job"] for job in said["jobs"]}
 
 
 def test_a_changed_job_is_picked_up_by_an_update(session: Session) -> None:

@@ -55,7 +55,10 @@ def everywhere(  # noqa: PLR0913 - one for each option
         str | None, typer.Option(metavar="NAME", help="Who does it, if not the caller of AWS.")
     ] = None,
     project: Annotated[
-        Path, typer.Option(metavar="DIR", help="The working copy, if not the one of this command.")
+        Path,
+        typer.Option(
+            metavar="DIR", help="The working copy, if not the one of this command.", show_default=False
+        ),
     ] = PROJECT,
 ) -> None:
     """What every command knows."""

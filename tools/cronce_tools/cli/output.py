@@ -49,7 +49,9 @@ class Output:
         from rich.table import Table  # noqa: PLC0415 - only who has a terminal pays for it
         from rich.text import Text  # noqa: PLC0415
 
-        table = Table(*headings, box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for number, heading in enumerate(headings):
+            table.add_column(heading, no_wrap=number == 0, overflow="fold")  # the first is there to be copied
         for row in rows:
             cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
             table.add_row(*(Text(cell.text, cell.style) for cell in cells))

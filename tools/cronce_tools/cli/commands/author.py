@@ -16,7 +16,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def validate(context: typer.Context) -> int:
-    """Import and check all jobs of the working copy, and list them with their next times."""
+    """Check and list the jobs of the working copy. Each module is imported, as a deployment would."""
     from cronce_tools.cli.validation import validate_jobs
 
     return validate_jobs(call_of(context))

@@ -56,7 +56,7 @@ def backfill(
     reason: Reason = "",
     yes: Yes = False,
 ) -> int:
-    """Runs for times of the past that have none, by the schedule in force now."""
+    """Make runs for times of the past that have none. The schedule in force now names them."""
     from cronce_tools.cli import backfilling
 
     wish = backfilling.Wish(
@@ -66,7 +66,7 @@ def backfill(
 
 
 def pause(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:
-    """Stop planning a job; runs that exist go on."""
+    """Stop planning a job. Runs that exist go on."""
     from cronce_tools.cli import job_commands
 
     return job_commands.pause(call_of(context), job, reason)
@@ -81,7 +81,7 @@ def resume(
     ] = False,
     reason: Reason = "",
 ) -> int:
-    """Let a paused job go on; what came due meanwhile is judged by its policies."""
+    """Let a paused job go on. What came due meanwhile is judged by its policies."""
     from cronce_tools.cli import job_commands, rewinding
 
     if dry_run:
@@ -90,7 +90,7 @@ def resume(
 
 
 def ack(context: typer.Context, job: JobName, *, reason: Reason = "") -> int:
-    """Close the alert of a job: what it lists is known."""
+    """Close the alert of a job. What it lists is known, and not told again."""
     from cronce_tools.cli import job_commands
 
     return job_commands.acknowledge(call_of(context), job, reason)
@@ -105,7 +105,7 @@ def rewind(
     reason: Reason = "",
     yes: Yes = False,
 ) -> int:
-    """Plan a stretch again after a loss: what has no record, and lies in no gap."""
+    """Plan a stretch again after a loss. What has a record, or lies in a gap, is left alone."""
     from cronce_tools.cli import rewinding
 
     wish = rewinding.Wish(job=job, to=to, replan_gaps=replan_gaps, yes=yes, reason=reason)
@@ -113,14 +113,14 @@ def rewind(
 
 
 def retry(context: typer.Context, run: RunId, *, reason: Reason = "", wait: Wait = False) -> int:
-    """Let a run that ended without success go on, at the step that failed."""
+    """Let a failed run go on at the step that failed. So can one that was skipped or cancelled."""
     from cronce_tools.cli import run_commands
 
     return run_commands.retry(call_of(context), run, reason, wait=wait)
 
 
 def cancel(context: typer.Context, run: RunId, *, reason: Reason = "", yes: Yes = False) -> int:
-    """End a run; one that is running stops at its next step."""
+    """End a run. One that is running stops at its next step."""
     from cronce_tools.cli import run_commands
 
     return run_commands.cancel(call_of(context), run, reason, yes=yes)
@@ -140,7 +140,7 @@ def resolve(
     reason: Reason = "",
     yes: Yes = False,
 ) -> int:
-    """Say what came of a step whose outcome nobody knows; the run goes on."""
+    """Say what came of a step in doubt. The run goes on."""
     from cronce_tools.cli.run_commands import Verdict
     from cronce_tools.cli.run_commands import resolve as say
 

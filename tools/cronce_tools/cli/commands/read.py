@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_(context: typer.Context) -> int:
-    """All jobs: schedule, next time, last result, and what is wrong."""
+    """All jobs: schedule, next time, last result, trouble."""
     from cronce_tools.cli.listing import list_jobs
 
     return list_jobs(call_of(context))
@@ -48,7 +48,7 @@ def next_(
         bool, typer.Option("--code", help="By the working copy's code, not by the stack's schedule.")
     ] = False,
 ) -> int:
-    """The next times of a job; those that a clock change moves or repeats are marked."""
+    """The next times of a job. Those that a clock change moves or repeats are marked."""
     from cronce_tools.cli.upcoming import Question, next_times
 
     return next_times(call_of(context), Question(job=job, since=since, until=until, count=count, code=code))
@@ -75,7 +75,7 @@ def runs(
 
 
 def show(context: typer.Context, run: RunId) -> int:
-    """One run: its attempts, steps, errors, operators, and where its log is."""
+    """One run: attempts, steps, errors, operators, log."""
     from cronce_tools.cli.show import show_run
 
     return show_run(call_of(context), run)
@@ -103,7 +103,7 @@ def history(
     *,
     month: Annotated[str | None, typer.Option(metavar="YYYY-MM", help="This month by default.")] = None,
 ) -> int:
-    """A month's calendar: what ran, late, failed, was skipped or missed."""
+    """A month's calendar. What ran, was late, failed, was skipped or missed."""
     from cronce_tools.cli.history import show_history
 
     return show_history(call_of(context), job, month)
