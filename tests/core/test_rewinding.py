@@ -223,6 +223,18 @@ def test_a_schedule_that_changes_before_the_next_tick_finds_nothing_twice() -> N
     assert menu.state.settled == ()
 
 
+def test_set_back_twice_before_a_tick_it_plans_what_is_missing_and_nothing_else() -> None:
+    menu = planned("latest")
+    lose(menu, 7, 10)
+    rewind(menu, at("2026-01-05 09:30:00"))
+
+    rewind(menu, at("2026-01-05 06:30:00"))
+    window = menu.tick(NOON + 2 * MINUTE)
+
+    assert hours([run.ref.scheduled_at for run in window.runs if run.status is not RunStatus.SKIPPED]) == [10]
+    assert set(menu.accounts().values()) == {1}
+
+
 # --- refused ------------------------------------------------------------------------------------------
 
 

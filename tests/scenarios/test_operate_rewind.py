@@ -196,8 +196,34 @@ def test_of_two_who_set_it_back_the_second_decides_on_what_is(kitchen: Kitchen) 
     answer = kitchen.rewind(at(6, 30))
     kitchen.settle()
 
-    assert answer.times == (at(7),), "what lies behind where the first one set it back to is planned anyway"
+    assert answer.times == (at(7), at(8)), "what the first one would have planned is planned as well"
     assert kitchen.started == dict.fromkeys([at(hour) for hour in range(6, 10)], 1)
+
+
+def test_a_gap_that_the_first_of_two_left_alone_is_not_run_because_of_the_second() -> None:
+    kitchen = with_gap()
+    kitchen.lose(7, 9)
+    kitchen.rewind(at(8, 30))
+
+    answer = kitchen.rewind(at(6, 30))
+    kitchen.settle()
+
+    assert answer.times == (at(7), at(9))
+    assert set(kitchen.started) == {at(hour) for hour in (6, 7, 8, 9, 13)}, "not those of the gap"
+    assert len(kitchen.stack.gaps()) == 1
+
+
+def test_a_gap_beyond_where_the_first_of_two_set_it_back_is_given_up_by_the_second() -> None:
+    kitchen = with_gap()
+    kitchen.lose(7, 9)
+    kitchen.rewind(at(8, 30))
+
+    answer = kitchen.rewind(at(6, 30), replan_gaps=True)
+    kitchen.settle()
+
+    assert answer.times == (at(7), at(9), at(10), at(11), at(12))
+    assert kitchen.started == dict.fromkeys([at(hour) for hour in range(6, 14)], 1)
+    assert kitchen.stack.gaps() == []
 
 
 def test_a_job_that_is_unknown_or_removed_is_refused(kitchen: Kitchen) -> None:

@@ -6,6 +6,9 @@ that have a record, or lie in a gap, are left alone: they are written down with 
 and planning steps over them. Gaps may be given up: they are deleted in the transaction that sets the job
 back, and what they held is judged anew.
 
+A job that is set back again before planning has come through is looked at as far as the first time: what was
+written down then is read anew, not forgotten.
+
 Nothing is lost by it, wherever it breaks off: it is one transaction, conditional on all that was read of the
 job and on the gaps. What is recorded while the next tick has not come yet (by a backfill) is met by the
 condition of every planned record, that there is none.
@@ -42,7 +45,7 @@ class Past:
     """A stretch of a job's past, and what accounts for its times.
 
     Attributes:
-        times: the occurrences after the instant that the job is set back to, up to its `planned_to`.
+        times: the occurrences after the instant that the job is set back to; see `times_after`.
         runs: records of them, as far as there are any.
         gaps: of the job.
         replan_gaps: give up the gaps in the stretch.
@@ -55,7 +58,7 @@ class Past:
 
 
 def times_after(state: JobState, to: datetime, now: datetime, retention: timedelta) -> list[datetime]:
-    """The occurrences that a job would be set back over.
+    """The occurrences that a job would be set back over: up to `planned_to`, or to what is settled beyond it.
 
     Args:
         state: the job as read.
@@ -77,10 +80,11 @@ def times_after(state: JobState, to: datetime, now: datetime, retention: timedel
             f"job {state.name} is set back to {to_text(oldest)} at most: what is older may be forgotten, "
             "and would run again"
         )
-    times = _schedule(state).between(to, state.planned_to, limit=MOST_TIMES + 1)
+    end = _end(state)
+    times = _schedule(state).between(to, end, limit=MOST_TIMES + 1)
     if len(times) > MOST_TIMES:
         raise OperationRefusedError(
-            f"job {state.name} has more than {MOST_TIMES} times from there to {to_text(state.planned_to)}: "
+            f"job {state.name} has more than {MOST_TIMES} times from there to {to_text(end)}: "
             "set it back by less, or backfill what is missing"
         )
     return times
@@ -98,7 +102,7 @@ def rewound(state: JobState, to: datetime, past: Past, act: Act) -> JobChange:
     Raises:
         OperationRefusedError: everything is accounted for, it is too much, or a gap would be torn.
     """
-    inside = tuple(gap for gap in past.gaps if gap.last > to and gap.first <= state.planned_to)
+    inside = tuple(gap for gap in past.gaps if gap.last > to and gap.first <= _end(state))
     gone = _given_up(state, to, inside) if past.replan_gaps else ()
     kept = [gap for gap in inside if gap not in gone]
     accounted = [_accounts(state.name, at, past.runs, kept) for at in past.times]
@@ -134,6 +138,11 @@ def rewound(state: JobState, to: datetime, past: Past, act: Act) -> JobChange:
 def missing(change: JobChange, times: Sequence[datetime]) -> tuple[datetime, ...]:
     """The times that are planned again."""
     return tuple(at for at in times if not any(one.holds(at) for one in change.after.settled))
+
+
+def _end(state: JobState) -> datetime:
+    """Up to here something may account for times: beyond `planned_to` if the job was set back before."""
+    return max([state.planned_to, *(settled.last for settled in state.settled)])
 
 
 def _given_up(state: JobState, to: datetime, gaps: tuple[Gap, ...]) -> tuple[Gap, ...]:
