@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cronce.core.alerting import RECOVERED, is_settled, ref_of
+from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, is_settled, ref_of
 from cronce.core.alerts import SCHEDULER, TIMES_KEPT, Alert, NoticeText, Trouble, TroubledTime
 from cronce.core.errors import NotifyError
 from cronce.core.health import SILENT_AFTER
@@ -49,7 +49,8 @@ class Alarms:
             plan.name: [definition.policies["grace"] for definition in plan.definitions]
             for plan in world.scenario.jobs
         }
-        self._failed: list[tuple[datetime, RunRef]] = []
+        self._failed: dict[RunRef, datetime] = {}
+        self._failures_listed: dict[RunRef, datetime | None] = {}
         self.notices = 0
 
     def publish(self, notice: NoticeText) -> None:
@@ -70,11 +71,15 @@ class Alarms:
 
     def _ended(self, before: RunRecord, after: RunRecord) -> None:
         if after.status is RunStatus.FAILED and not before.status.is_final:
-            self._failed.append((self._world.hub.now, after.ref))
+            self._failed[after.ref] = self._world.hub.now
+        elif before.status.is_final and not after.status.is_final:
+            self._failed.pop(after.ref, None)  # an operator was quicker than the watchdog
 
     def _alert(self, before: Alert | None, after: Alert) -> None:
         known = {(time.job, time.scheduled_at, time.trouble) for time in before.times} if before else set()
         for time in after.times:
+            if time.trouble is Trouble.FAILED:
+                self._failures_listed[ref_of(time, after.scope)] = time.ended_at
             if (time.job, time.scheduled_at, time.trouble) in known:
                 continue
             self._listed.setdefault((time.job or after.scope, time.scheduled_at), self._world.hub.now)
@@ -96,7 +101,9 @@ class Alarms:
         ]
         bad = [time for time in alert.times if self._is_bad(alert.scope, time)]
         newest = max((time.scheduled_at for time in bad), default=None)
-        good = [run.ref.scheduled_at for run in runs if run.status is RunStatus.SUCCEEDED]
+        good = [
+            run.ref.scheduled_at for run in runs if run.status is RunStatus.SUCCEEDED and run.is_scheduled
+        ]
         if newest is not None and max(good, default=newest) <= newest:
             text = f"{alert.scope}: {bad[-1].trouble} {newest:%d %H:%M} and nothing since went well"
             world.violated("an alert stands as long as something is wrong", text, alert.scope)
@@ -105,6 +112,8 @@ class Alarms:
         run = self._world.item(run_key(RunRef(time.job or scope, time.scheduled_at, time.suffix)))
         good = (RunStatus.SUCCEEDED, RunStatus.CANCELLED)
         harmless = (Reason.EXCLUDED, Reason.SAME_LOCAL_TIME)
+        if self._was_brought_back(run):
+            return False
         return not isinstance(run, RunRecord) or not (run.status in good or run.reason in harmless)
 
     def _groundless(self, time: TroubledTime) -> str | None:
@@ -127,10 +136,18 @@ class Alarms:
             return None
         if time.trouble is Trouble.FAILED:
             is_failed = isinstance(run, RunRecord) and run.status is RunStatus.FAILED
-            return None if is_failed else "it has not failed"
-        if isinstance(run, RunRecord) and run.status is RunStatus.SKIPPED:
+            return None if is_failed or self._was_brought_back(run) else "it has not failed"
+        if isinstance(run, RunRecord) and (run.status is RunStatus.SKIPPED or self._was_brought_back(run)):
             return None
         return None if self._world.accounts.gap_at(time.job, time.scheduled_at) else "it was not skipped"
+
+    def _was_brought_back(self, run: Item | None) -> bool:
+        """Whether an operator brought the run back since a patrol that writes now may have read it."""
+        if not isinstance(run, RunRecord):
+            return False
+        process, at = self._world.current, self._world.authority.brought_back.get(run.ref)
+        slow = process is None or process.disturbed
+        return at is not None and (slow or at > self._world.hub.now - A_PATROL - CLOCK_SKEW)
 
     def patrolled(self, process: Process, report: PatrolReport) -> None:
         """A patrol that nothing disturbed has come to its end: what hangs in a worker's hands is told."""
@@ -139,6 +156,9 @@ class Alarms:
             return
         settled = process.began - world.store.table.index_lag - SECOND
         for job, runs in world.watch.unfinished.items():
+            acknowledged = world.authority.acknowledged.get(job)
+            if acknowledged is not None and acknowledged >= process.began:
+                continue  # an operator wrote the alert between its read and its write
             for run in runs.values():
                 since = run.slice_started_at
                 works = run.status is RunStatus.RUNNING and since is not None and since < settled
@@ -166,9 +186,12 @@ class Alarms:
             elif isinstance(item, Gap) and self._waits(item.notice, item.created_at, late):
                 text = f"{item.job}: gap from {item.first}"
                 world.violated("every end that must be told is told", text, item.job)
-        for ended_at, ref in self._failed:
+        for ref, failed_at in self._failed.items():
             full = self._counted.get(ref.job, 0) > TIMES_KEPT
-            if ended_at < late and (ref.job, ref.scheduled_at) not in self._listed and not full:
+            run = world.item(run_key(ref))
+            ended_at = run.ended_at if isinstance(run, RunRecord) else None
+            listed = ref in self._failures_listed and self._failures_listed[ref] == ended_at
+            if failed_at < late and not full and not listed:
                 world.violated("every failure is listed", ref.id, ref.job)
         for scope in [SCHEDULER, *self._graces]:
             alert = world.item(alert_key(scope))
@@ -192,7 +215,8 @@ class Alarms:
             world.violated(
                 "what an alert owes is published", f"{alert.scope} since {alert.since}", alert.scope
             )
-        if not self._published[alert.scope] and alert.since < late:
+        untold = not self._published[alert.scope] and alert.closed_because != ACKNOWLEDGED
+        if untold and alert.since < late:
             world.violated("an alert that opened is told", f"{alert.scope} since {alert.since}", alert.scope)
         if not alert.is_open:
             return

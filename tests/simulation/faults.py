@@ -22,8 +22,10 @@ from tests.simulation.process import Process
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-READS = frozenset({"get", "get_many", "read", "due", "runs", "gaps", "first_queued", "load", "attempts"})
-CONFLICTING = frozenset({"lease.take", "registry.write", "plans.commit", "runs.apply"})
+READS = frozenset(
+    {"get", "get_many", "read", "due", "runs", "gaps", "first_queued", "load", "attempts", "input", "acts"}
+)
+CONFLICTING = frozenset({"lease.take", "registry.write", "plans.commit", "runs.apply", "jobs.change"})
 """Writes that say so when they meet another transaction."""
 NO_ANSWER = timedelta(seconds=5)
 """After so long a client gives up."""
@@ -52,7 +54,7 @@ class Fault(StrEnum):
     CLOCK_JUMPS = "clock jumps"
     """By minutes or an hour."""
     OPERATOR_ACTS = "operator acts"
-    """A job is paused or resumed, or a run is to be cancelled, right now."""
+    """An operator gives a command, right now."""
 
 
 STANDSTILLS = (Fault.STOPPED, Fault.FROZEN)
@@ -151,7 +153,8 @@ class Faults:
         return None
 
     def _meet(self, fault: Fault, process: Process, name: str, proceed: Callable[[], Any]) -> Any:
-        process.disturbed = True
+        if fault is not Fault.OPERATOR_ACTS:
+            process.disturbed = True
         process.note(f"{name}: {fault}")
         before = self._before(fault, process, name)
         if before is not None:
@@ -188,11 +191,16 @@ class Faults:
             case Fault.STOPPED | Fault.FROZEN if self._chance.happens(f"{occasion}/before", 0.5):
                 return partial(self._stand_still, process, name, fault is Fault.FROZEN)
             case Fault.OPERATOR_ACTS:
-                return partial(self._world.incidents.operator, occasion)
+                return partial(self._operator_acts, process, occasion)
             case Fault.CLOCK_DRIFTS | Fault.CLOCK_JUMPS:
                 return partial(self._skew, process, fault, occasion)
             case _:
                 return None
+
+    def _operator_acts(self, process: Process, occasion: str) -> None:
+        """An operator's command comes between this process's last call and this one, whole or in part."""
+        self._world.operators.act(f"{process.name}.{process.calls}")
+        process.wait(self._chance.span(f"{occasion}/meanwhile", 0.001, 0.3))
 
     def _no_answer(self, process: Process, name: str, why: str) -> None:
         process.wait(NO_ANSWER)

@@ -32,6 +32,7 @@ from tests.simulation.script import function_of
 from tests.simulation.stream import Record
 
 if TYPE_CHECKING:
+    from tests.simulation.operators import Command
     from tests.simulation.world import World
 
 STACK = "sim"
@@ -39,6 +40,8 @@ RETENTION = 400 * DAY
 SCHEDULER_LASTS = WATCHDOG_LASTS = 45 * SECOND
 DISPATCHER_LASTS = 30 * SECOND
 PATROL_MARGIN = 15 * SECOND
+OPERATOR_LASTS = 3600 * SECOND
+"""A command line is ended by nobody; after an hour its terminal is closed."""
 
 
 class Functions:
@@ -133,6 +136,12 @@ class Functions:
         )
         process.start(lambda: self._executor(process).execute(ref, invocation))
 
+    def operator(self, name: str, command: Command) -> Process:
+        """A process that is to give an operator's command."""
+        process = self._process(name, OPERATOR_LASTS)
+        process.command = command
+        return process
+
     def _process(self, name: str, lasts: timedelta) -> Process:
         world = self.world
         process = Process(world, name, lasts)
@@ -188,14 +197,22 @@ class Functions:
     def _dispatcher(self, process: Process) -> Dispatcher:
         return Dispatcher(invoker=process.port("invoker", self.world.queue), telemetry=Telemetry(process))
 
+    def store_clock(self, process: Process) -> StoreClock:
+        """The store's clock as a process sees it."""
+        return StoreClock(process)
+
     def _claims(self, process: Process) -> Claims:
+        return Claims(ledger=self.ledger(process), store_clock=StoreClock(process))
+
+    def ledger(self, process: Process) -> Ledger:
+        """The ledger as a process writes it."""
         store, chance = self.world.store, self.world.chance
 
         def draw() -> float:
             self._calls += 1
             return chance.fraction(f"{process.name}/{self._calls}/jitter")
 
-        ledger = Ledger(
+        return Ledger(
             runs=process.port("runs", store.runs),
             jobs=process.port("jobs", store.jobs),
             clock=process,
@@ -203,7 +220,6 @@ class Functions:
             retention=RETENTION,
             draw=draw,
         )
-        return Claims(ledger=ledger, store_clock=StoreClock(process))
 
     def _executor(self, process: Process) -> Executor:
         def load(_: str, name: str) -> Job | LoadProblem | None:

@@ -1,4 +1,4 @@
-"""What happens to the world from outside: outages, deployments, operators, hands."""
+"""What happens to the world from outside: outages, deployments, hands; operators are told when to act."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cronce.core.jobstate import JobState, Pause
+from cronce.core.jobstate import JobState
 from cronce.core.schedule import schedule_from_spec
 from cronce.testing import job_key
 from tests.simulation.scenario import SECOND, Happening, Incident
@@ -51,7 +51,11 @@ class Incidents:
         self._world.faults.injected[incident.what] += 1
         match incident.what:
             case Happening.CANCEL:
-                self._cancel(incident.job)
+                self._world.operators.cancel_all(incident)
+            case Happening.PAUSED:
+                self._world.operators.pause(incident)
+            case Happening.OPERATED:
+                self._world.operators.work(incident)
             case Happening.ITEM_GONE:
                 self._delete(incident.job)
             case Happening.ITEM_BACK:
@@ -59,16 +63,16 @@ class Incidents:
             case _:
                 self.on[incident.what, incident.job] += 1
                 self.changes += 1
-                self._apply(incident, begins=True)
+                self._apply(incident)
                 self._world.hub.at(incident.end, partial(self._finish, incident))
 
     def _finish(self, incident: Incident) -> None:
         self.on[incident.what, incident.job] -= 1
         self.changes += 1
         self._world.timeline.note("WORLD", f"over: {incident.what} {incident.job}")
-        self._apply(incident, begins=False)
+        self._apply(incident)
 
-    def _apply(self, incident: Incident, *, begins: bool) -> None:
+    def _apply(self, incident: Incident) -> None:
         match incident.what:
             case Happening.STORM:
                 self._set_weather()
@@ -77,10 +81,6 @@ class Incidents:
                 self._world.store.table.index_lag = (
                     late if self._world.is_on(Happening.INDEX_LATE) else SECOND
                 )
-            case Happening.PAUSED if begins:
-                self._pause(incident.job)
-            case Happening.PAUSED if not self._world.is_on(Happening.PAUSED, incident.job):
-                self._resume(incident.job)
             case Happening.MAPPING_OFF:
                 self._world.stream.wake()
 
@@ -91,43 +91,7 @@ class Incidents:
 
     def _calm_down(self) -> None:
         self._set_weather()
-        for plan in self._world.scenario.jobs:
-            self._resume(plan.name)
         self._world.timeline.note("WORLD", "trouble is over")
-
-    def _pause(self, job: str) -> None:
-        state = self._world.item(job_key(job))
-        if isinstance(state, JobState) and state.paused is None:
-            paused = Pause(at=self._world.hub.now, by="ada", why="stock-taking")
-            self._world.accounts.paused(job)
-            self._world.edit("pause", replace(state, paused=paused, due_at=None, expect_by=None))
-
-    def _resume(self, job: str) -> None:
-        state, now = self._world.item(job_key(job)), self._world.hub.now
-        if isinstance(state, JobState) and state.paused is not None:
-            gone = state.removed_at is not None
-            back = replace(
-                state,
-                paused=None,
-                resumed_at=now,
-                due_at=None if gone else now,
-                expect_by=None if gone else now + state.grace,
-            )
-            self._world.edit("resume", back)
-
-    def operator(self, occasion: str) -> None:
-        """An operator does something at this very instant."""
-        world = self._world
-        job = world.chance.one_of(f"{occasion}/job", [plan.name for plan in world.scenario.jobs])
-        state = world.item(job_key(job))
-        if world.chance.happens(f"{occasion}/cancels", 0.3):
-            self._cancel(job)
-        elif isinstance(state, JobState) and state.paused is not None:
-            self._resume(job)
-        else:
-            self._pause(job)
-            again = world.chance.span(f"{occasion}/resumes", 60, 7200)
-            world.hub.at(world.hub.now + again, partial(self._resume, job))
 
     def _set_back(self, job: str) -> None:
         """Somebody restores a job's item as it was two hours ago: its times since then are on record."""
@@ -146,8 +110,3 @@ class Incidents:
         if isinstance(state, JobState):
             self.deleted.add(job)
             self._world.execute(None, "hand.remove", partial(self._world.store.remove, job_key(job)))
-
-    def _cancel(self, job: str) -> None:
-        self._world.accounts.cancelled(job)
-        for run in list(self._world.watch.unfinished[job].values()):
-            self._world.edit("cancel", replace(run, cancel_requested=True, rev=run.rev + 1))

@@ -72,6 +72,7 @@ _LASTS = {
     Happening.STORM: (60, 7200),
     Happening.SCHEDULER_DOWN: (60, 6 * 3600),
     Happening.CANCEL: (60, 60),
+    Happening.OPERATED: (60, 2 * 3600),
     Happening.ITEM_GONE: (60, 60),
     Happening.ITEM_BACK: (60, 60),
     Happening.BROKEN: (60, 4 * 3600),
@@ -82,6 +83,7 @@ _OF_A_JOB = {
     Happening.CHANGED,
     Happening.PAUSED,
     Happening.CANCEL,
+    Happening.OPERATED,
     Happening.ITEM_GONE,
     Happening.ITEM_BACK,
 }
@@ -111,7 +113,7 @@ class Shape:
     kinds: float = 0.7
     incidents: int = 0
     only: tuple[Fault, ...] = tuple(Fault)
-    happenings: tuple[Happening, ...] = tuple(Happening)
+    happenings: tuple[Happening, ...] = (*Happening, Happening.OPERATED)
     trouble: tuple[float, ...] = (0.0, 0.0, 0.05, 0.3)
     no_mapping: float = 0.1
 

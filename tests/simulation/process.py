@@ -22,6 +22,7 @@ from cronce.engine.time_limit import AGAIN, Reached, TimeLimitExceeded
 
 if TYPE_CHECKING:
     from tests.simulation.beat import Beat
+    from tests.simulation.operators import Command
     from tests.simulation.world import World
 
 ZERO = timedelta(0)
@@ -57,6 +58,8 @@ class Process:
         frozen_until: until then nothing in it moves.
         owner: of its lease or claim.
         refusals: writes of runs in a row that were not made.
+        command: what it was asked for, if an operator is at it.
+        wrote: whether that command has changed anything.
     """
 
     def __init__(self, world: World, name: str, lasts: timedelta) -> None:
@@ -73,6 +76,8 @@ class Process:
         self.dead = False
         self.calls = 0
         self.refusals = 0
+        self.command: Command | None = None
+        self.wrote = False
         self.disturbed = False
         self.shields = 0
         self.limits: list[Limit] = []
@@ -238,6 +243,12 @@ class Process:
             raise Killed
         self.calls += 1
         return self.world.faults.call(self, name, partial(method, *args))
+
+    def says_changed(self, changed: bool) -> None:
+        """The answer of its command, which must be true; after a lost reply it may be "so already"."""
+        if changed is not self.wrote and (changed or not self.disturbed):
+            text = f"{self.name} says {changed}, and wrote {self.wrote}"
+            self.world.violated("an operator's answer is true", text)
 
     def note(self, text: str) -> None:
         """One line of the timeline."""

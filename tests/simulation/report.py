@@ -26,6 +26,7 @@ class Outcome:
         executions: of steps and items.
         notices: that were published.
         faults: by kind.
+        commands: of operators, by what became of them.
     """
 
     seed: int
@@ -36,6 +37,7 @@ class Outcome:
     executions: int
     notices: int
     faults: Counter[str]
+    commands: Counter[str]
 
     @classmethod
     def of(cls, world: World) -> Outcome:
@@ -50,6 +52,7 @@ class Outcome:
             executions=world.outside.executions,
             notices=world.alarms.notices,
             faults=world.faults.injected,
+            commands=world.operators.outcomes,
         )
 
 
@@ -71,6 +74,7 @@ class Totals:
     executions: int = 0
     notices: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    commands: Counter[str] = field(default_factory=Counter)
     failed: list[Outcome] = field(default_factory=list)
 
     def add(self, outcome: Outcome, seconds: float) -> None:
@@ -84,6 +88,7 @@ class Totals:
         self.executions += outcome.executions
         self.notices += outcome.notices
         self.faults.update(outcome.faults)
+        self.commands.update(outcome.commands)
         if outcome.violation is not None:
             self.failed.append(outcome)
 
@@ -96,14 +101,19 @@ class Totals:
 
     def text(self) -> str:
         """The sums, for people."""
-        faults = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.faults.items()))
+        faults, commands = _listed(self.faults), _listed(self.commands)
         rate = self.job_days / self.seconds if self.seconds else 0.0
         return (
             f"{self.seeds:,} seeds, {self.days:,.0f} virtual days, {self.job_days:,.0f} job-days, "
             f"{self.runs:,} runs, {self.executions:,} steps and items executed, {self.notices:,} notices\n"
             f"{sum(self.faults.values()):,} faults: {faults}\n"
+            f"{sum(self.commands.values()):,} commands: {commands}\n"
             f"{self.seconds:.0f} s, {rate:,.0f} job-days a second, {len(self.failed)} violations"
         )
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{kind} {count:,}" for kind, count in sorted(counts.items()))
 
 
 def failure(scenario: Scenario, *, shrink: bool = True) -> str:

@@ -98,6 +98,7 @@ class Happening(StrEnum):
     ZONE_DATA = "other zone data"
     PAUSED = "job paused"
     CANCEL = "cancel asked for"
+    OPERATED = "operators at work"
     ITEM_GONE = "job item deleted"
     ITEM_BACK = "job item restored"
 

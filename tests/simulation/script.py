@@ -111,6 +111,10 @@ class _Performance:
 
     def perform(self) -> None:
         process = self.world.process
+        given = self.world.operators.inputs.get(self.run.id)
+        if self.run.input != given:
+            text = f"{self.run.id}: {self.run.input!r}, not {given!r}"
+            self.world.violated("a run has the input that was given", text, self.plan.name)
         try:
             for number, piece in enumerate(self.plan.pieces):
                 if self.trouble is not None and number == self.at:

@@ -22,12 +22,14 @@ from cronce.testing import LeaseItem, MemoryStore, job_key
 from cronce.testing.keys import LEASE, Item, Key
 from tests.simulation.accounts import Accounts
 from tests.simulation.alarms import Alarms
+from tests.simulation.authority import Authority
 from tests.simulation.chance import Chance
 from tests.simulation.faults import Faults, Weather
 from tests.simulation.functions import Functions
 from tests.simulation.hub import Hub
 from tests.simulation.incidents import Incidents
 from tests.simulation.invocations import Queue
+from tests.simulation.operators import Operators
 from tests.simulation.process import Process
 from tests.simulation.scenario import MINUTE, SECOND, Happening, Scenario
 from tests.simulation.script import Outside
@@ -105,6 +107,8 @@ class World:
         self._wrote_at = self._ticked_at = self._looked_at = scenario.start
         self.incidents = Incidents(self)
         self.watch = Watch(self)
+        self.authority = Authority(self)
+        self.operators = Operators(self)
         self.accounts = Accounts(self)
         self.alarms = Alarms(self)
         self.outside = Outside(self)
@@ -194,7 +198,7 @@ class World:
         return result
 
     def edit(self, name: str, *items: Item) -> None:
-        """Somebody's hand, or an operator's command."""
+        """Somebody's hand."""
         self.execute(None, name, partial(self.store.place, *items))
 
     def _wrote(self, key: Key, before: Item | None, after: Item | None) -> None:
@@ -204,8 +208,9 @@ class World:
         changes, self._changes = self._changes, []
         if any(key != LEASE for key, _, _ in changes):
             self._wrote_at = self.hub.now
-        self.timeline.write(process.name if process else "operator", name, changes)
+        self.timeline.write(process.name if process else "hand", name, changes)
         self.watch.transaction(process, name, changes)
+        self.authority.transaction(process, name, changes)
         self.accounts.transaction(changes)
         self.alarms.transaction(changes)
         self.stream.put(self.store.table.drain_stream())
