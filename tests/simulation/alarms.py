@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, is_settled, ref_of
+from cronce.core.alerting import RECOVERED, is_settled, ref_of
 from cronce.core.alerts import SCHEDULER, TIMES_KEPT, Alert, NoticeText, Trouble, TroubledTime
 from cronce.core.errors import NotifyError
 from cronce.core.health import SILENT_AFTER
@@ -215,8 +215,9 @@ class Alarms:
             world.violated(
                 "what an alert owes is published", f"{alert.scope} since {alert.since}", alert.scope
             )
-        untold = not self._published[alert.scope] and alert.closed_because != ACKNOWLEDGED
-        if untold and alert.since < late:
+        # One that was acknowledged before it was told owes a notice only from when it opens again.
+        known = world.authority.acknowledged.get(alert.scope, alert.since) > alert.since
+        if not self._published[alert.scope] and not known and alert.since < late:
             world.violated("an alert that opened is told", f"{alert.scope} since {alert.since}", alert.scope)
         if not alert.is_open:
             return
