@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from cronce.core.acts import Act, What
 from cronce.core.answers import Applied
 from cronce.core.changes import Guard, RunChange
 from cronce.core.records import Slots
@@ -30,6 +31,7 @@ from tests.contract.makers import (
 )
 
 RUN = ref(0)
+ACT = Act(what=What.BACKFILL, at=NOW, by="ann", why="")
 
 
 def test_a_birth_whose_reply_was_lost_is_recognised(backend: Backend) -> None:
@@ -37,6 +39,26 @@ def test_a_birth_whose_reply_was_lost_is_recognised(backend: Backend) -> None:
 
     assert [backend.runs.apply(change) for _ in range(2)] == [Applied.DONE, Applied.DONE]
     assert stored(backend, RUN).rev == 1
+
+
+def test_a_birth_whose_reply_was_lost_is_recognised_after_the_run_was_claimed(backend: Backend) -> None:
+    backend.place(job_state(slots=Slots(fencing_token=6)))
+    change = RunChange(before=None, after=pending(RUN, act=ACT), guard=Guard.BORN)
+    assert backend.runs.apply(change) is Applied.DONE
+    claim = claim_of(stored(backend, RUN), token=7, slots=Slots(fencing_token=6))
+    assert backend.runs.apply(claim) is Applied.DONE
+
+    assert backend.runs.apply(change) is Applied.DONE
+    assert stored(backend, RUN).rev == 2
+
+
+def test_the_birth_that_another_operator_asked_for_is_not_taken_for_ones_own(backend: Backend) -> None:
+    first, second = (
+        RunChange(before=None, after=pending(RUN, act=replace(ACT, by=by)), guard=Guard.BORN)
+        for by in ("ann", "bob")
+    )
+
+    assert [backend.runs.apply(change) for change in (first, second)] == [Applied.DONE, Applied.RUN_MOVED]
 
 
 def test_a_claim_whose_reply_was_lost_is_recognised_and_takes_its_slot_once(backend: Backend) -> None:

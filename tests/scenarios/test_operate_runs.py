@@ -99,6 +99,22 @@ def test_a_retried_run_goes_on_at_the_step_that_failed(world: World) -> None:
     assert [kept.number for kept in world.store.steps.attempts(ref)] == [1], "what failed is kept"
 
 
+def test_a_retry_whose_reply_was_missed_while_the_run_went_on_is_done(world: World) -> None:
+    kitchen = Kitchen()
+    ref = failed(world, kitchen)
+
+    def goes_on(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "after"):
+            world.store.on_call(None)
+            world.deliver()
+            raise StoreError("no answer")
+
+    world.store.on_call(goes_on)
+    retry(world, ref)
+
+    assert (world.run(ref).status, kitchen.done) == (RunStatus.SUCCEEDED, ["wash", "cook", "serve"])
+
+
 def test_a_run_whose_attempts_are_used_up_has_one_more(world: World) -> None:
     kitchen = Kitchen()
     ref = failed(world, kitchen, retry=Retry(attempts=1))

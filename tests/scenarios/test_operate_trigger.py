@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cronce.core.acts import What
-from cronce.core.errors import JobNotFoundError, OperationRefusedError, StoreError
+from cronce.core.errors import JobNotFoundError, NewerItemError, OperationRefusedError, StoreError
 from cronce.core.records import INLINE_LIMIT, RunRecord
 from cronce.core.retry import Retry
 from cronce.core.run import Reason, RunStatus, Trigger
@@ -155,6 +155,24 @@ def test_an_input_that_was_spoiled_is_reported_and_a_job_that_needs_none_goes_on
     assert world.telemetry.metrics[ITEMS_UNREADABLE] == 1
 
 
+def test_a_run_whose_input_a_later_release_wrote_waits_for_that_release(world: World) -> None:
+    given = Given()
+    world.declare(given.job)
+    run = trigger(world, LONG)
+
+    def newer(call: str, when: str) -> None:
+        if (call, when) == ("steps.input", "before"):
+            raise NewerItemError("shape 2")
+
+    world.store.on_call(newer)
+    world.minutes(5)
+    assert (world.run(run.ref).status, world.run(run.ref).attempt) == (RunStatus.PENDING, 0)
+    world.store.on_call(None)
+    world.minutes(5)
+
+    assert given.inputs == [LONG]
+
+
 def test_a_store_that_does_not_answer_about_the_input_costs_no_attempt(world: World) -> None:
     given = Given()
     world.declare(given.job)
@@ -262,6 +280,24 @@ def test_a_conflict_passes_and_a_lost_reply_is_no_second_run(world: World) -> No
 
     assert given.inputs == [1, LONG]
     assert len(world.store.all_runs()) == 2
+
+
+def test_a_run_that_was_started_before_the_reply_was_missed_is_triggered_once(world: World) -> None:
+    given = Given()
+    world.declare(given.job)
+
+    def started(call: str, when: str) -> None:
+        if (call, when) == ("runs.apply", "after"):
+            world.store.on_call(None)
+            world.deliver()
+            raise StoreError("no answer")
+
+    world.store.on_call(started)
+    run = trigger(world, 1)
+    world.minutes(2)
+
+    assert given.inputs == [1]
+    assert [found.ref for found in world.store.all_runs()] == [run.ref]
 
 
 def test_i28_a_host_with_a_wrong_clock_triggers_nothing(world: World) -> None:

@@ -132,11 +132,12 @@ class RunChange:
     def wrote(self, stored: RunRecord | None, step: StepRecord | None = None) -> bool:
         """Whether the stored record is this very change, written before although the reply was lost.
 
-        It is recognised on the record itself: a claim and a worker's last write by owner and token, which no
-        other worker has; other moves by `rev` and by all that they write, where it does not matter which of
-        two equal writers did it. State alone would not do: a renewal leaves the state that a stop request
-        leaves. A step that was resolved is compared as a whole: two operators may say different things of it,
-        and do the same to its run.
+        It is recognised on the record itself: what an operator does by the signature, since a worker may
+        have moved the run before the reply was missed; a claim and a worker's last write by owner and token,
+        which no other worker has; other moves by `rev` and by all that they write, where it does not matter
+        which of two equal writers did it. State alone would not do: a renewal leaves the state that a stop
+        request leaves. A step that was resolved is compared as a whole: two operators may say different
+        things of it, and do the same to its run.
 
         Args:
             stored: the run as it is stored.
@@ -144,16 +145,26 @@ class RunChange:
         """
         if self.step is not None and step != self.step.after:
             return False
-        if stored is None or (stored.status, stored.reason) != (self.after.status, self.after.reason):
+        if stored is None:
             return False
+        if self._is_signed and stored.act == self.after.act:
+            return True
         if self.before is None:
             return stored.rev == 1 and self._wrote_all_fields(stored)
+        if (stored.status, stored.reason) != (self.after.status, self.after.reason):
+            return False
         mine = stored.fencing_token == self.after.fencing_token and stored.owner == self.after.owner
         if self.after.owner is not None and self.before.owner is None:
             return mine
         if self.guard is Guard.LIVE and self.after.owner is None:
             return mine and stored.last_owner == self.after.last_owner
         return mine and stored.rev == self.before.rev + 1 and self._wrote_all_fields(stored)
+
+    @property
+    def _is_signed(self) -> bool:
+        """Whether an operator makes it."""
+        before = self.before.act if self.before else None
+        return self.after.act is not None and self.after.act != before
 
     def _wrote_all_fields(self, stored: RunRecord) -> bool:
         """Whether every field that the change writes is stored as the change writes it."""

@@ -148,7 +148,11 @@ class Executor:
         job = self.load(state.module, ref.job)
         if not isinstance(job, Job):
             return self._unknown(run, job)
-        given = self._input(run)
+        try:
+            given = self._input(run)
+        except NewerItemError as error:
+            self._ledger.telemetry.event("input.of_newer_release", run=ref.id, problem=str(error))
+            return Execution(outcome=Outcome.LEFT, run=run)
         asked = Moment.of(self._ledger.clock)
         admission = self.claims.claim(Candidate(run=run, job=job, invocation=invocation))
         if admission.entry is not Entry.CLAIMED:
@@ -162,11 +166,16 @@ class Executor:
         """The run's input. It is read before the claim: a store that does not answer costs no attempt.
 
         None also if it cannot be read: a job that asks for it fails, and says so.
+
+        Raises:
+            NewerItemError: a later release wrote it: the run is left to that release.
         """
         if not run.input_kept:
             return run.input
         try:
             return self.steps.input(run.ref)
+        except NewerItemError:
+            raise
         except UnreadableItemError as error:
             self._ledger.telemetry.warn("input.unreadable", run=run.ref.id, problem=str(error))
             self._ledger.telemetry.count(ITEMS_UNREADABLE)
