@@ -127,22 +127,3 @@ def test_the_answer_in_json(friday: LocalStack) -> None:
             "detail": "SUCCEEDED",
         },
     ]
-
-
-@pytest.mark.parametrize(
-    "arguments, code, said",
-    [
-        (("hourly", "--from", "2026-10-31", "--to", "2026-10-30"), 2, "the range runs backwards"),
-        (("hourly", "--from", "2026-10-30"), 2, "Missing option '--to'"),
-        (("hourly", "--from", "2026-10-30", "--to", "noon"), 2, "'noon' is no time"),
-        (("hurly", *FRIDAY), 2, "there is no job 'hurly': did you mean 'hourly'?"),
-        (("hourly", "--from", "2020-01-01", "--to", "2026-10-30"), 1, "has more than 5000 times"),
-    ],
-    ids=["backwards", "one end", "no time", "job", "too many"],
-)
-def test_what_makes_no_sense_is_one_line(
-    friday: LocalStack, arguments: tuple[str, ...], code: int, said: str
-) -> None:
-    answer = cronce("backfill", *arguments)
-    assert answer.code == code
-    assert said in answer.complaint

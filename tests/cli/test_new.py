@@ -62,34 +62,37 @@ def test_the_new_job_runs_as_its_own_test_says(tmp_path: Path) -> None:
     run("pytest", "-q", "-p", "no:cacheprovider", "tests/jobs/test_hello.py", folder=fork)
 
 
-@pytest.mark.parametrize(
-    "name, cron, zone, module",
-    [
-        ("hello", "*/5 * * * *", "UTC", "hello"),
-        ("night-report", "30 2 * * *", "Europe/Berlin", "night_report"),
-        ("job", "@daily", "UTC", "job_job"),
-        ("2fa", "0 6 * * *", "UTC", "job_2fa"),
-        ("import", "0 6 * * *", "UTC", "job_import"),
-        (LONG, "0 6 * * *", "America/Argentina/ComodRivadavia", LONG),
-        ("often", OFTEN, "UTC", "often"),
-    ],
-    ids=["hello", "hyphen and zone", "taken", "digit", "keyword", "longest name", "long expression"],
+NAMES = (
+    ("hello", "*/5 * * * *", "UTC", "hello"),
+    ("night-report", "30 2 * * *", "Europe/Berlin", "night_report"),
+    ("job", "@daily", "UTC", "job_job"),
+    ("2fa", "0 6 * * *", "UTC", "job_2fa"),
+    ("import", "0 6 * * *", "UTC", "job_import"),
+    (LONG, "0 6 * * *", "America/Argentina/ComodRivadavia", LONG),
+    ("often", OFTEN, "UTC", "often"),
 )
-def test_what_is_written_passes_lint_and_types(
-    fork: Path, name: str, cron: str, zone: str, module: str
-) -> None:
-    said = cronce("new", name, "--cron", cron, "--tz", zone, "--project", fork)
+"""A job's name, expression and zone, and its module."""
 
-    assert said.code == 0, said.err
-    job, test = fork / f"functions/jobs/{module}.py", fork / f"tests/jobs/test_{module}.py"
-    for written in (job, test):
-        run("ruff", "check", "--no-cache", written, folder=fork)
-        run("ruff", "format", "--check", "--no-cache", written, folder=fork)
-    samples = ("functions/jobs/daily_menu.py", "tests/jobs/test_your_jobs.py")
-    typed = fork / "typed.py"  # the test, which finds the job where its types are looked at
-    typed.write_text(test.read_text().replace(f"from jobs.{module} import", "from jobs.daily_menu import"))
-    shadows = [part for pair in zip(samples, (job, typed), strict=True) for part in ("--shadow-file", *pair)]
-    run("mypy", *shadows, *samples)
+
+def test_what_is_written_passes_lint_whatever_the_name_and_the_expression(fork: Path) -> None:
+    for name, cron, zone, module in NAMES:
+        said = cronce("new", name, "--cron", cron, "--tz", zone, "--project", fork)
+        assert said.code == 0, said.err
+        assert (fork / f"functions/jobs/{module}.py").is_file()
+    assert len(list((fork / "tests/jobs").glob("test_*.py"))) == len(NAMES)
+    written = ("functions/jobs", "tests/jobs")
+    run("ruff", "check", "--no-cache", *written, folder=fork)
+    run("ruff", "format", "--check", "--no-cache", *written, folder=fork)
+
+
+def test_what_is_written_has_its_types(fork: Path) -> None:
+    """They are looked at in the place of two files of the project, among what is known of its types."""
+    cronce("new", "hello", "--cron", "*/5 * * * *", "--project", fork)
+    job, test = fork / "functions/jobs/hello.py", fork / "tests/jobs/test_hello.py"
+    test.write_text(test.read_text().replace("from jobs.hello import", "from jobs import"))
+    places = ("functions/jobs/__init__.py", "tests/jobs/test_your_jobs.py")
+    shadows = [part for pair in zip(places, (job, test), strict=True) for part in ("--shadow-file", *pair)]
+    run("mypy", *shadows, *places)
 
 
 def test_what_was_written_is_said(fork: Path) -> None:

@@ -269,39 +269,3 @@ def test_a_person_is_asked_and_may_say_no(shop: LocalStack) -> None:
     assert status(shop, f"broken@{SIX}") is RunStatus.PENDING
     assert cronce("cancel", f"broken@{SIX}", typed="y\n").code == 0
     assert status(shop, f"broken@{SIX}") is RunStatus.CANCELLED
-
-
-# --- refusals ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "command, code, said",
-    [
-        (("pause", "manu"), 2, "there is no job 'manu': did you mean 'menu'?"),
-        (("trigger", "manu"), 2, "there is no job 'manu': did you mean 'menu'?"),
-        (("retry", "menu@today"), 2, "not a run id"),
-        (("retry", f"manu@{SIX}"), 2, "there is no job 'manu': did you mean 'menu'?"),
-        (("cancel", "menu@2026-10-29T10:00:00Z", "--yes"), 2, "there is no run menu@2026-10-29T10:00:00Z"),
-        (("retry", f"menu@{SIX}"), 1, "SUCCEEDED"),
-        (("cancel", f"menu@{SIX}", "--yes"), 1, "SUCCEEDED"),
-        (("resolve", f"payout@{SIX}", "pay"), 2, "say what came of it: --done with its value as JSON"),
-        (("resolve", f"payout@{SIX}", "pay", "--done", "1", "--redo"), 2, "say what came of it"),
-        (("resolve", f"payout@{SIX}", "pey", "--done", "1", "--yes"), 1, "never started"),
-        (("resolve", f"payout@{SIX}", "pay", "--done", "{", "--yes"), 1, "no JSON"),
-        (("trigger", "menu", "--input", "{"), 1, "JSON"),
-        (("trigger", "menu", "--input", "@nowhere.json"), 2, "the input 'nowhere.json' cannot be read"),
-        (("pause", "menu", "--reason", "x" * 201), 1, "why takes at most 200 bytes, not 201"),
-        (("pause", "menu", "--by", ""), 1, "say who does it"),
-        (("ack", "SCHEDULER"), 1, "name a job"),
-    ],
-    ids=[
-        "job", "trigger", "id", "job of an id", "run", "succeeded", "ended", "neither", "both", "step",
-        "value", "input", "file", "reason", "nobody", "scheduler",
-    ],
-)  # fmt: skip
-def test_what_does_not_apply_is_one_line(
-    shop: LocalStack, command: tuple[str, ...], code: int, said: str
-) -> None:
-    answer = cronce(*command)
-    assert answer.code == code
-    assert said in answer.complaint

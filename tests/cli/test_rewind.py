@@ -84,25 +84,6 @@ def test_it_is_asked_before(noon: LocalStack) -> None:
     assert noon.store.jobs.get("hourly") == before
 
 
-@pytest.mark.parametrize(
-    "arguments, code, said",
-    [
-        (("hourly", "--to", "2026-11-02", "--yes"), 1, "it is set back to a time before that"),
-        (("hourly", "--to", "2020-01-01", "--yes"), 1, "what is older may be forgotten"),
-        (("hourly", "--to", "monday", "--yes"), 2, "'monday' is no time"),
-        (("hourly",), 2, "Missing option '--to'"),
-        (("hurly", "--to", "2026-10-30"), 2, "did you mean 'hourly'?"),
-    ],
-    ids=["future", "too old", "no time", "missing", "job"],
-)
-def test_what_does_not_apply_is_one_line(
-    noon: LocalStack, arguments: tuple[str, ...], code: int, said: str
-) -> None:
-    answer = cronce("rewind", *arguments)
-    assert answer.code == code
-    assert said in answer.complaint
-
-
 def test_what_a_resumed_job_would_catch_up_can_be_looked_at(noon: LocalStack) -> None:
     operations().pause("hourly", by="ann", why="")
     noon.clock.set(START + 6 * HOUR + timedelta(minutes=3))

@@ -16,7 +16,8 @@ from cronce.core.records import RunRef
 from cronce_tools.local.cloud import Call
 from cronce_tools.local.stack import LocalStack
 from tests.cli.conftest import START, STORIES, stack_with
-from tests.cli.terminal import cronce, operations
+from tests.cli.terminal import cronce, did_run, operations
+from tests.support.jobs_modules import forget_jobs
 
 MINUTE = timedelta(minutes=1)
 SIX = "2026-10-30T10:00:00Z"
@@ -134,28 +135,6 @@ def test_no_runs_is_a_no(stack: LocalStack) -> None:
     assert (said.code, said.lines) == (1, ["no such runs"])
 
 
-@pytest.mark.parametrize(
-    "arguments, said",
-    [
-        (
-            ("--status", "lost"),
-            "there is no status 'lost': there are pending, running, waiting, succeeded, failed",
-        ),
-        (("--since", "2026-10-31", "--until", "2026-10-30"), "the range runs backwards"),
-        (("--until", "soon"), "'soon' is no time"),
-        (("--since", "99999999d"), "longer than ten years"),
-        (("--limit", "0"), "--limit"),
-        (("manu",), "there is no job 'manu': did you mean 'menu'?"),
-    ],
-    ids=["state", "backwards", "no time", "too long ago", "limit", "job"],
-)
-def test_a_wrong_question_is_one_line(stack: LocalStack, arguments: tuple[str, ...], said: str) -> None:
-    stack.play(minutes=1)
-    answer = cronce("runs", *arguments)
-    assert answer.code == 2
-    assert said in answer.complaint
-
-
 def test_the_last_error_is_whole_too(early: LocalStack) -> None:
     document = cronce("show", f"stubborn@{SIX}", "--json").json
     assert (document["status"], document["reason"], document["attempts"]) == ("WAITING", "backoff", [])
@@ -174,3 +153,22 @@ def test_who_resolved_a_step_and_why_is_shown(early: LocalStack) -> None:
         ("resolve", "ann", "the bank said so")
     ]
     assert "resolved by ann: the bank said so" in cronce("show", f"doubtful@{SIX}").out
+
+
+def test_a_removed_jobs_run_under_way_is_still_found_and_its_times_are_not_run(
+    early: LocalStack, tmp_path: Path
+) -> None:
+    jobs = STORIES.replace("sleeper", "slumberer")
+    (tmp_path / "functions/jobs/shop.py").write_text(jobs)
+    forget_jobs()
+    early.clock.set(START + timedelta(hours=1, minutes=1))
+    early.play()
+
+    assert f"sleeper@{SIX}" in runs("--status", "waiting", "--status", "running", "--status", "pending")
+    assert runs("sleeper") == [f"sleeper@{SIX}"]
+    assert "sleeper" not in {job["job"] for job in cronce("list", "--json").json["jobs"]}
+    code, (answer,) = did_run("sleeper", "2026-10-30T11:00")
+    assert code == 1
+    assert answer.startswith(
+        "no: Fri 2026-10-30 11:00 UTC skipped: the job is not in the deployment since Fri"
+    )

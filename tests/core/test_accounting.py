@@ -129,10 +129,20 @@ def test_a_run_inside_a_gap_outranks_it() -> None:
         (AT_SIX + GRACE + MINUTE, {"planned_to": DAY}, Outcome.MISSED),
         (AT_SIX + GRACE + MINUTE, {"planned_to": DAY, "expect_by": AT_SIX + HOUR}, Outcome.DUE),
         (AT_SIX + HOUR, {"planned_to": DAY, "paused": Pause(at=DAY, by="ann", why="")}, Outcome.DUE),
-        (AT_SIX + HOUR, {"planned_to": DAY, "removed_at": DAY}, Outcome.DUE),
+        (AT_SIX + HOUR, {"planned_to": DAY, "removed_at": DAY}, Outcome.SKIPPED),
+        (AT_SIX - HOUR, {"planned_to": DAY, "removed_at": DAY}, Outcome.TO_COME),
         (EVENING, {"planned_to": EVENING}, Outcome.UNRECORDED),
     ],
-    ids=["to come", "due", "missed", "has its grace from a later time", "paused", "removed", "unrecorded"],
+    ids=[
+        "to come",
+        "due",
+        "missed",
+        "has its grace from a later time",
+        "paused",
+        "removed",
+        "of a removed job",
+        "unrecorded",
+    ],
 )
 def test_a_time_without_a_record(now: datetime, changes: dict[str, Any], outcome: Outcome) -> None:
     assert the_one(books(now=now, **changes)).outcome is outcome

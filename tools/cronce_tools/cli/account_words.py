@@ -93,14 +93,14 @@ class Teller:
         return ", ".join(parts)
 
     def _without_record(self, account: Account) -> str:
+        if self.state.removed_at and account.at > self.state.planned_to:
+            return f"the job is not in the deployment since {shown(self.state.removed_at, self.zone)}"
         if account.outcome is Outcome.TO_COME:
             return "its time has not come"
         if account.outcome is Outcome.UNRECORDED:
             if account.at < self.forgotten:
                 return "records of that time are not kept any more"
             return "there is no record: the job was not planned then, or by another schedule"
-        if self.state.removed_at:
-            return f"the job is not in the deployment since {shown(self.state.removed_at, self.zone)}"
         if self.state.paused:
             why = f" ({self.state.paused.why})" if self.state.paused.why else ""
             return f"the job is paused by {self.state.paused.by}{why}; resuming it decides what becomes of it"

@@ -56,16 +56,14 @@ def list_runs(call: Call, question: Question) -> int:
     """
     statuses = frozenset(map(_status, question.status))
     stack = call.reach()
-    inquiry, now = stack.operator.inquiry, stack.operator.clock.now()
-    zone, jobs = "UTC", [question.job] if question.job else inquiry.names()
-    if question.job:
-        schedule = in_force(inquiry.job(question.job))
-        zone = schedule.tz if schedule else zone
+    now = stack.operator.clock.now()
+    schedule = in_force(stack.operator.inquiry.job(question.job)) if question.job else None
+    zone = schedule.tz if schedule else "UTC"
     since, until = window_of(question.since, question.until, zone, now)
     looked_back = since is None and bool(statuses) and not statuses <= UNFINISHED.keys()
     if looked_back:
         since = (until or now) - LOOK_BACK
-    search = Search(jobs=jobs, statuses=statuses, since=since, until=until, limit=question.limit)
+    search = Search(job=question.job, statuses=statuses, since=since, until=until, limit=question.limit)
     found = stack.operator.search.find(search)
     if call.output.as_json:
         runs = [json_form.run(each) for each in found]

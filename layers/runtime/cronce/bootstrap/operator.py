@@ -83,7 +83,7 @@ def operator(access: Access) -> Operator:
         alerts=store.alerts,
         clock=clock,
     )
-    search = RunSearch(runs=store.runs, index=store.index, clock=clock)
+    search = RunSearch(registry=store.registry, runs=store.runs, index=store.index, clock=clock)
     ledger = Ledger(
         runs=store.runs,
         jobs=store.jobs,

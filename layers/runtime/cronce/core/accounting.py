@@ -5,7 +5,8 @@ in exactly one answer, and the answer says what the ledger says. What the ledger
 which may have changed since: a run is answered for at its own time, and a run inside a gap by the run.
 
 Formula, for an occurrence without run and gap: after `now` it is to come; after `planned_to` it is due, and
-missed once its grace is over; up to `planned_to` the ledger should know it and does not (unrecorded). The
+missed once its grace is over (never while the job is paused, and
+skipped if it was removed); up to `planned_to` the ledger should know it and does not (unrecorded). The
 last happens where planning began later, under another schedule, or when the record was forgotten.
 
 Not guaranteed: that a time which an earlier schedule named is found. Its run or gap is; the time alone is
@@ -40,7 +41,7 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     """An operator ended it."""
     SKIPPED = "skipped"
-    """It was decided not to run it: a skipped run, or a gap."""
+    """It is not run: a skipped run, a gap, or the job is not in the deployment."""
     MISSED = "missed"
     """Its grace is over, and nothing has come of it yet."""
     UNDER_WAY = "under_way"
@@ -132,9 +133,10 @@ class Books:
             return Outcome.TO_COME
         if at <= self.state.planned_to:
             return Outcome.UNRECORDED
-        waits_for_an_operator = self.state.paused is not None or self.state.removed_at is not None
+        if self.state.removed_at is not None:
+            return Outcome.SKIPPED
         expected = max(at + self.state.grace, self.state.expect_by or at)
-        return Outcome.MISSED if expected < self.now and not waits_for_an_operator else Outcome.DUE
+        return Outcome.MISSED if expected < self.now and self.state.paused is None else Outcome.DUE
 
     def _unnamed(self, gaps: Sequence[Gap], times: set[datetime], start: datetime) -> Iterator[Account]:
         """Gaps none of whose times the schedule names any more."""

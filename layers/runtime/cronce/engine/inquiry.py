@@ -18,7 +18,7 @@ from cronce.core.records import AttemptRecord, RunRecord, RunRef
 from cronce.core.run_story import StepStory, step_stories
 from cronce.core.schedule import Schedule, schedule_from_spec
 from cronce.core.values import dataclass
-from cronce.engine.run_search import CLOCKS_DIFFER, side_by_side
+from cronce.engine.run_search import CLOCKS_DIFFER, deployed, side_by_side
 
 LAST_RUNS = 20
 """Newest runs of a job among which its last result and what is under way are looked for."""
@@ -90,8 +90,7 @@ class Inquiry:
 
     def names(self) -> list[str]:
         """The jobs of the deployment that planned last, in order of their names; none before that."""
-        registry = self.registry.read()
-        return sorted(registry.jobs) if registry else []
+        return deployed(self.registry)
 
     def job(self, name: str) -> JobState:
         """One job, also one that is gone from the deployment.

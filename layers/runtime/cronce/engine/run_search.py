@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from cronce.core.occurrences import EPOCH
-from cronce.core.ports import Clock, DueIndex, RunStore
+from cronce.core.ports import Clock, DueIndex, RegistryStore, RunStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import DueKind, RunStatus
 from cronce.core.run_story import claim_is_over
@@ -43,14 +43,14 @@ class Search:
     """Which runs are looked for.
 
     Attributes:
-        jobs: of these jobs.
+        job: of this one; None: of all jobs.
         statuses: in one of these states; none: in any.
         since: not older than this; None: however old.
         until: older than this; None: up to the present.
         limit: the newest so many.
     """
 
-    jobs: Sequence[str]
+    job: str | None = None
     statuses: frozenset[RunStatus] = frozenset()
     since: datetime | None = None
     until: datetime | None = None
@@ -70,11 +70,13 @@ class RunSearch:
     """Where runs are looked for.
 
     Attributes:
+        registry: which jobs there are.
         runs: the runs.
         index: where those are that have not ended.
         clock: the present.
     """
 
+    registry: RegistryStore
     runs: RunStore
     index: DueIndex
     clock: Clock
@@ -82,7 +84,8 @@ class RunSearch:
     def find(self, search: Search) -> list[RunRecord]:
         """Runs, newest first.
 
-        Runs that have not ended are found whatever their age; others by the jobs' own records, newest first.
+        Runs that have not ended are found whatever their age, also those of jobs that are gone. Of all jobs
+        means, for the others, of those in the deployment.
         """
         unfinished = bool(search.statuses) and search.statuses <= UNFINISHED.keys()
         found = self._unfinished(search) if unfinished else self._by_jobs(search)
@@ -93,11 +96,12 @@ class RunSearch:
     def _unfinished(self, search: Search) -> Iterator[RunRecord]:
         kinds = {kind for status in search.statuses for kind in UNFINISHED[status]}
         entries = [entry for kind in kinds for entry in self.index.due(kind, None, ENTRIES)]
-        refs = {entry.run for entry in entries if entry.job in search.jobs}
+        refs = {entry.run for entry in entries if search.job in {None, entry.job}}
         yield from self.runs.get_many([ref for ref in refs if ref is not None]).values()
 
     def _by_jobs(self, search: Search) -> Iterator[RunRecord]:
-        for runs in side_by_side(lambda job: list(self._of_job(job, search)), search.jobs):
+        jobs = [search.job] if search.job else deployed(self.registry)
+        for runs in side_by_side(lambda job: list(self._of_job(job, search)), jobs):
             yield from runs
 
     def _of_job(self, job: str, search: Search) -> Iterator[RunRecord]:
@@ -116,6 +120,12 @@ class RunSearch:
                 return
             seen = {run.ref for run in runs}
             until = runs[-1].ref.scheduled_at  # included: others of that second may be on the next page
+
+
+def deployed(registry: RegistryStore) -> list[str]:
+    """The jobs of the deployment that planned last, in order of their names; none before that."""
+    found = registry.read()
+    return sorted(found.jobs) if found else []
 
 
 def side_by_side(ask: Callable[[A], B], questions: Sequence[A]) -> Iterator[B]:
