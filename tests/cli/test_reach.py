@@ -21,6 +21,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 
 from cronce_tools.cli import listing
+from cronce_tools.cli.__main__ import main as start
 from cronce_tools.cli.call import Choice
 from cronce_tools.cli.exits import Exit, UnreachableError, UsageError
 from cronce_tools.cli.group import hoisted
@@ -149,8 +150,8 @@ def test_a_stack_of_something_else_is_one_line(stack: LocalStack) -> None:
 @pytest.mark.parametrize(
     "code, said",
     [
-        ("ExpiredToken", "the AWS credentials have expired: log in again"),
-        ("ExpiredTokenException", "the AWS credentials have expired: log in again"),
+        ("ExpiredToken", "the AWS credentials have expired: log in"),
+        ("ExpiredTokenException", "the AWS credentials have expired: log in"),
         ("AccessDenied", "access denied: no"),
         ("AccessDeniedException", "OperatorReadPolicyArn"),
         ("UnrecognizedClientException", "AWS does not accept these credentials"),
@@ -182,7 +183,7 @@ def test_no_answer_is_one_line(stack: LocalStack) -> None:
 def test_no_credentials_is_one_line() -> None:
     answer = cronce("list", "--stack", "shop", environment=NOBODY)
     assert answer.code == Exit.UNREACHABLE
-    assert answer.complaint.startswith("no AWS credentials: log in again (`aws sso login`, `aws configure`)")
+    assert answer.complaint.startswith("no AWS credentials: log in (`aws sso login`, `aws configure`)")
 
 
 def test_no_region_is_one_line() -> None:
@@ -241,6 +242,14 @@ def test_global_options_may_stand_anywhere() -> None:
         "3",
     ]
     assert hoisted(["next", "--", "--json"]) == ["next", "--", "--json"]
+
+
+def test_ctrl_c_is_no_traceback_even_while_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cronce_tools.cli.app.app", interrupted)
+    assert start() == Exit.STOPPED
 
 
 def test_the_command_starts_quickly() -> None:

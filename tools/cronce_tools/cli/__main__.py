@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 import zoneinfo
 
-from cronce_tools.cli.app import app
+STOPPED = 130
+"""Exit code of a command that was stopped by Ctrl-C, also before it had begun."""
 
 
-def main() -> None:
-    """Run the command. Zones come from the pinned tzdata wheel, as they do in Lambda."""
+def main() -> int:
+    """Run the command. Zones come from the pinned tzdata wheel, as they do in Lambda.
+
+    Returns:
+        The exit code, if the command does not end the process itself.
+    """
     zoneinfo.reset_tzpath(to=())
-    app(prog_name="cronce")
+    try:
+        from cronce_tools.cli.app import app  # noqa: PLC0415 - Ctrl-C may come while it is loaded
+
+        app(prog_name="cronce")
+    except KeyboardInterrupt:
+        return STOPPED
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -50,7 +50,7 @@ DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperat
 TRACEBACK = "CRONCE_TRACEBACK"
 """Variable that asks for the traceback."""
 POLICIES = "the policies OperatorReadPolicyArn and OperatorWritePolicyArn in the stack's outputs allow it"
-LOG_IN = "log in again (`aws sso login`, `aws configure`) or set AWS_PROFILE"
+LOG_IN = "log in (`aws sso login`, `aws configure`) or set AWS_PROFILE"
 
 
 def explained(error: Exception) -> tuple[Exit, str]:
