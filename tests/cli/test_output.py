@@ -3,6 +3,7 @@
 * On a terminal a table has colours, unless NO_COLOR says otherwise; the first of a row is never broken.
 * Anywhere else it is plain text: no escapes, no borders, one line a row, however long.
 * JSON is one document, with nothing beside it.
+* What jobs and people wrote is shown, never obeyed by the terminal.
 """
 
 from __future__ import annotations
@@ -98,6 +99,40 @@ def test_a_pipe_gets_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
 def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     Output(as_json=True).document({"name": "Müller"})
     assert json.loads(capsys.readouterr().out) == {"name": "Müller"}
+
+
+HOSTILE = "\x1b[2Jred\x07\r\x9b31m\u202egpj.\x00\udcff"
+OBEYED = set("\x1b\x07\r\x9b\u202e\x00\udcff")
+
+
+def test_what_a_terminal_would_obey_is_shown_as_an_escape(capsys: pytest.CaptureFixture[str]) -> None:
+    output, said = Output(), r"\x1b[2Jred\x07\r\x9b31m\u202egpj.\x00\udcff"
+    output.table(("error",), [(HOSTILE,)])
+    output.pairs([("why", HOSTILE)])
+    output.line(f"first\n\t{HOSTILE}", BAD)
+    output.note(HOSTILE)
+    Murmur().warn("job.unreadable", problem=HOSTILE)
+    captured = capsys.readouterr()
+    assert captured.out == f"error\n{said}\nwhy  {said}\nfirst\n\t{said}\n"
+    assert captured.err == f"{said}\nnote: job.unreadable problem={said}\n"
+    with terminal(NO_COLOR="1", TERM="dumb") as screen:
+        output.table(("error",), [(Cell(HOSTILE, BAD),)])
+        output.line(HOSTILE, BAD)
+    assert not OBEYED & set(screen.getvalue())
+
+
+def test_json_is_harmless_too_and_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"error": f"{HOSTILE}\n\u00a0\U000e0001", "name": "Müller"}
+    Output(as_json=True).document(document)
+    out = capsys.readouterr().out
+    assert not OBEYED & set(out)
+    assert json.loads(out) == document
+
+
+def test_no_word_becomes_a_picture() -> None:
+    with terminal() as screen:
+        Output().line("step:100: failed", BAD)
+    assert ":100:" in screen.getvalue()
 
 
 def test_progress_is_a_line_for_each_change(capsys: pytest.CaptureFixture[str]) -> None:

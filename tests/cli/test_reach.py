@@ -109,10 +109,13 @@ def test_a_note_that_was_left_behind_is_no_local_stack(project: Path) -> None:
         (Choice(stack="shop", env="dev"), "--stack and --env both say which stack is meant"),
         (Choice(stack="shop", local=True), "--stack and --local both say which stack is meant"),
         (Choice(local=True, region="eu-west-1"), "the local stack has neither --region nor --profile"),
+        (Choice(stack=""), "--stack is empty"),
+        (Choice(env=""), "--env is empty"),
+        (Choice(stack="shop", region=""), "--region is empty"),
         (Choice(stack="no stack"), "'no stack' is no name of a stack"),
         (Choice(environment={"CRONCE_STACK": "1st"}), "'1st' is no name of a stack"),
     ],
-    ids=["two", "two more", "region", "name", "variable"],
+    ids=["two", "two more", "region", "no name", "no section", "no region", "name", "variable"],
 )
 def test_what_is_not_clear_is_refused(project: Path, choice: Choice, said: str) -> None:
     with pytest.raises(UsageError, match=said):
@@ -128,6 +131,32 @@ def test_a_section_that_names_no_stack_is_refused(project: Path) -> None:
         target_of(Choice(), project)
     (project / "samconfig.toml").unlink()
     with pytest.raises(UnreachableError, match=r"no stack is named: give --stack"):
+        target_of(Choice(), project)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("dev = 1", "no stack_name in the section"),
+        ("[dev]\ndeploy = 1", "no stack_name in the section"),
+        ("[[dev.deploy]]\nparameters = 1", "no stack_name in the section"),
+        ("[dev.deploy]\nparameters = 'x'", "no stack_name in the section"),
+        ("[dev.deploy.parameters]\nstack_name = ['a']", "stack_name in the section .* is no text"),
+        ("[dev.deploy.parameters]\nstack_name = 'a'\nregion = 1", "region in the section .* is no text"),
+        ("[dev.deploy.parameters]\nstack_name = 'a'\nprofile = []", "profile in the section .* is no text"),
+        ("x = " + 9_999 * "[", "samconfig.toml cannot be read"),
+        ("\xff", "samconfig.toml cannot be read"),
+    ],
+)
+def test_a_section_of_another_form_is_one_line(project: Path, text: str, said: str) -> None:
+    (project / "samconfig.toml").write_text(text, encoding="latin-1")
+    with pytest.raises(UnreachableError, match=said):
+        target_of(Choice(), project)
+
+
+def test_a_section_with_a_name_that_no_stack_has_is_refused(project: Path) -> None:
+    (project / "samconfig.toml").write_text("[dev.deploy.parameters]\nstack_name = 'a b'")
+    with pytest.raises(UsageError, match="'a b' is no name of a stack"):
         target_of(Choice(), project)
 
 
@@ -266,3 +295,26 @@ def test_the_command_starts_quickly() -> None:
     ).stdout
     modules = {name.split(".")[0] for name in json.loads(loaded)}
     assert not modules & {"boto3", "botocore", "cronce", "croniter", "rich", "yaml", "moto"}
+
+
+def test_streams_that_are_closed_or_know_few_letters_are_no_mistake(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    paths = os.pathsep.join(str(root / name) for name in ("layers/runtime", "functions", "tools"))
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "ascii"}
+    (tmp_path / "functions/jobs").mkdir(parents=True)
+    (tmp_path / "functions/jobs/__init__.py").touch()
+    (tmp_path / "functions/jobs/bad.py").write_text("raise ValueError('caf\u00e9')", encoding="utf-8")
+    (tmp_path / "template.yaml").symlink_to(root / "template.yaml")
+    command = f"'{sys.executable}' -m cronce_tools.cli validate --project '{tmp_path}'"
+    ended = [
+        subprocess.run(
+            ["/bin/sh", "-c", f"{command} {where}"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for where in ("", ">&- 2>&-")
+    ]
+    assert [each.returncode for each in ended] == [1, 1]
+    assert r"ValueError: caf\xe9 (jobs/bad.py:1)" in ended[0].stdout

@@ -128,6 +128,33 @@ def test_a_calendar_that_raises_is_a_problem(copy: Path, capsys: pytest.CaptureF
     assert "job 'fine': exclude: ZeroDivisionError: division by zero (jobs/fine.py:3)" in lines[-1]
 
 
+def test_a_calendar_that_wants_to_end_the_process_is_a_problem(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(copy, "fine", declares("fine", "schedule=Cron('0 6 * * *'), exclude=lambda day: exit(7)"))
+
+    lines, _ = listed(capsys)
+    said = cronce("next", "fine", "--code", "--project", copy)
+
+    assert "job 'fine': exclude: SystemExit: 7 (jobs/fine.py:3)" in lines[-1]
+    assert (said.code, said.out) == (2, "")
+    assert said.err.splitlines()[-1] == "cronce: job 'fine': exclude: SystemExit: 7 (jobs/fine.py:3)"
+
+
+def test_what_the_code_of_jobs_prints_stands_beside_the_answer(copy: Path) -> None:
+    (copy / "template.yaml").symlink_to(ROOT / "template.yaml")
+    calendar = "schedule=Cron('0 6 * * *'), exclude=lambda day: print('asked') or False"
+    write(copy, "loud", "print('imported')\n" + declares("loud", calendar))
+
+    checked_all = cronce("validate", "--json", "--project", copy)
+    times = cronce("next", "loud", "--code", "--json", "--project", copy)
+
+    assert checked_all.json["problems"] == {}
+    assert {"imported", "asked"} == set(checked_all.err.splitlines())
+    assert len(times.json["times"]) == 10
+    assert set(times.err.splitlines()) == {"asked"}
+
+
 def test_the_exit_code_says_whether_all_can_be_used(copy: Path) -> None:
     (copy / "template.yaml").symlink_to(ROOT / "template.yaml")
     write(copy, "soup", declares("soup"))
@@ -156,6 +183,16 @@ def test_the_limit_of_an_invocation_is_that_of_the_environment(copy: Path) -> No
 
     assert "(ExecutorTimeout: 1 min)" in said.out
     assert "note:" not in cronce("validate", "--project", copy).out
+
+
+@pytest.mark.parametrize("value", [".inf", "1e300", ".nan", "soon", "[1]"])
+def test_a_limit_that_is_none_is_one_line(copy: Path, value: str) -> None:
+    (copy / "template.yaml").symlink_to(ROOT / "template.yaml")
+    (copy / "parameters").mkdir()
+    (copy / "parameters/dev.yaml").write_text(f"ExecutorTimeout: {value}\n")
+    said = cronce("validate", "--project", copy)
+    assert said.code == 2
+    assert "ExecutorTimeout cannot be read" in said.complaint
 
 
 def test_the_names_in_json_are_these(copy: Path) -> None:

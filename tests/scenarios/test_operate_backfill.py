@@ -10,6 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -255,6 +256,9 @@ def test_the_calendar_is_asked_and_a_broken_one_is_one_line(kitchen: Kitchen) ->
     with pytest.raises(
         OperationRefusedError, match="the calendar of job menu raised LookupError: no such year"
     ):
+        kitchen.preview()
+    kitchen.declare(exclude=lambda day: sys.exit(7))
+    with pytest.raises(OperationRefusedError, match="the calendar of job menu raised SystemExit: 7"):
         kitchen.preview()
 
 

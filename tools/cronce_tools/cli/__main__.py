@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import zoneinfo
 
@@ -16,6 +17,7 @@ def main() -> int:
         The exit code, if the command does not end the process itself.
     """
     zoneinfo.reset_tzpath(to=())
+    _prepare_streams()
     try:
         from cronce_tools.cli.app import app  # noqa: PLC0415 - Ctrl-C may come while it is loaded
 
@@ -23,6 +25,15 @@ def main() -> int:
     except KeyboardInterrupt:
         return STOPPED
     return 0
+
+
+def _prepare_streams() -> None:
+    """Whoever has closed a stream wants to hear nothing; letters that its encoding lacks are escapes."""
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

@@ -69,5 +69,13 @@ def invocation_of(project: Path, env: str) -> timedelta:
         if isinstance(given, dict):
             value = given.get(TIMEOUT, value)
         return timedelta(seconds=float(value))
-    except (TemplateError, yaml.YAMLError, KeyError, TypeError, ValueError, OSError) as error:
+    except (
+        TemplateError,
+        yaml.YAMLError,
+        KeyError,
+        TypeError,
+        ArithmeticError,
+        ValueError,
+        OSError,
+    ) as error:
         raise UsageError(f"{TIMEOUT} cannot be read: {error}") from None

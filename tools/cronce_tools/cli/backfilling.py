@@ -17,6 +17,7 @@ from cronce_tools.cli.signature import caller
 from cronce_tools.cli.stacks import Reached
 from cronce_tools.cli.times import SECOND, local_json, range_of, shown
 from cronce_tools.cli.waiting import progress
+from cronce_tools.cli.working_copy import authors_code
 
 FEW = 10
 """Runs that are made without asking."""
@@ -64,7 +65,8 @@ def backfill(call: Call, wish: Wish) -> int:
     schedule = in_force(stack.operator.inquiry.job(wish.job))
     zone = schedule.tz if schedule else "UTC"
     start, end = range_of(wish.since, wish.until, zone, stack.operator.clock.now())
-    plan = stack.operator.operations.preview(wish.job, start, end - SECOND, gaps=wish.gaps)
+    with authors_code():
+        plan = stack.operator.operations.preview(wish.job, start, end - SECOND, gaps=wish.gaps)
     if not call.output.as_json:
         _show(call.output, plan, zone)
     if wish.dry_run or not plan.to_create:

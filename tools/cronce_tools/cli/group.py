@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from cronce_tools.cli.exits import TRACEBACK, Exit, UsageError, explained
+from cronce_tools.cli.output import harmless
 
 WITH_VALUE = ("--stack", "--env", "--region", "--profile", "--project", "--by")
 FLAGS = ("--local", "--json")
@@ -38,7 +39,7 @@ class Commands(TyperGroup):
             if os.environ.get(TRACEBACK):
                 raise
             code, text = _told(error)
-            print(f"cronce: {text}", file=sys.stderr)
+            print(f"cronce: {harmless(text)}", file=sys.stderr)
         sys.exit(int(code or Exit.YES))
 
 

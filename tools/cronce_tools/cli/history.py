@@ -65,7 +65,7 @@ def show_history(call: Call, name: str, month: str | None) -> int:
     schedule = in_force(state)
     zone = zone_of(schedule)
     today = (schedule.local(now) if schedule else now).date()
-    first = month_of(month) if month else today.replace(day=1)
+    first = month_of(month) if month is not None else today.replace(day=1)
     end = (first.replace(day=28) + 4 * DAY).replace(day=1)
     start, stop = midnight(first, zone), midnight(end, zone)
     accounts = inquiry.books(state, start, stop).accounts(start, stop)

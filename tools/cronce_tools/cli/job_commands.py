@@ -54,9 +54,14 @@ def acknowledge(call: Call, name: str, reason: str) -> int:
 
     Returns:
         The exit code; 0 also if there was none.
+
+    Raises:
+        JobNotFoundError: there is neither an alert nor a job of that name.
     """
     stack = call.reach()
     changed = stack.operator.operations.acknowledge(name, by=caller(stack, call.by), why=reason)
+    if not changed:
+        stack.operator.inquiry.job(name)
     done = f"closed the alert of {name} in {stack.place}: what it lists is not told again"
     text = done if changed else f"nothing is open about {name} in {stack.place}"
     if call.output.as_json:

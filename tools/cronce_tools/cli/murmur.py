@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from cronce_tools.cli.output import harmless
+
 
 class Murmur:
     """`Telemetry` of a terminal. Metrics are the functions' affair."""
@@ -14,7 +16,7 @@ class Murmur:
     def warn(self, name: str, **fields: object) -> None:
         """One line."""
         told = " ".join(f"{key}={value}" for key, value in fields.items())
-        print(f"note: {name} {told}".rstrip(), file=sys.stderr)
+        print(harmless(f"note: {name} {told}".rstrip()), file=sys.stderr)
 
     def count(self, metric: str, value: float = 1) -> None:
         """Nobody counts here."""

@@ -1,8 +1,12 @@
-"""How answers are shown: JSON, a table with colours on a terminal, plain columns anywhere else."""
+"""How answers are shown: JSON, a table with colours on a terminal, plain columns anywhere else.
+
+What jobs and people wrote (errors, reasons) is shown, never obeyed: see `harmless`.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +17,28 @@ if TYPE_CHECKING:
 
 GOOD, BAD, WAITS, QUIET = "green", "red", "yellow", "dim"
 """Colours by what they say."""
+
+
+_LINES = re.compile(r"[\n\t]")
+
+
+def harmless(text: str, *, keep: re.Pattern[str] | None = None) -> str:
+    """Text without anything that a terminal obeys or that hides what is written: such letters as escapes.
+
+    Args:
+        text: of anybody, for example an error with the colours of the program that raised it.
+        keep: letters that may stay all the same.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or (keep and keep.match(letter)) else _escaped(letter)
+        for letter in text
+    )
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +63,9 @@ class Output:
     as_json: bool = False
 
     def document(self, value: object) -> None:
-        """One JSON document."""
-        print(json.dumps(value, indent=2, ensure_ascii=False))
+        """One JSON document, readable: only what a terminal would obey is an escape in it."""
+        for line in json.dumps(value, indent=2, ensure_ascii=False).split("\n"):
+            print("".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line))
 
     def table(self, headings: Sequence[str], rows: Sequence[Row]) -> None:
         """Rows below headings; without borders and at full width where there is no terminal."""
@@ -54,30 +81,31 @@ class Output:
             table.add_column(heading, no_wrap=number == 0, overflow="fold")  # the first is there to be copied
         for row in rows:
             cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
-            table.add_row(*(Text(cell.text, cell.style) for cell in cells))
+            table.add_row(*(Text(harmless(cell.text), cell.style) for cell in cells))
         _console().print(table)
 
     def pairs(self, facts: Sequence[tuple[str, str]]) -> None:
         """Names and what they stand for, a line each."""
         width = max((len(name) for name, _ in facts), default=0)
         for name, text in facts:
-            print(f"{name.ljust(width)}  {text}")
+            print(f"{name.ljust(width)}  {harmless(text)}")
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line of an answer."""
+        """One line of an answer; several, if an error has them."""
+        text = harmless(text, keep=_LINES)
         if style and sys.stdout.isatty():
-            _console().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+            _console().print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
         else:
             print(text)
 
     def note(self, text: str) -> None:
         """Something beside the answer, for a person: on standard error."""
-        print(text, file=sys.stderr)
+        print(harmless(text), file=sys.stderr)
 
 
 def plain(headings: Sequence[str], rows: Sequence[Row]) -> list[str]:
     """Aligned columns, two spaces apart, one line a row."""
-    texts = [[cell.text if isinstance(cell, Cell) else cell for cell in row] for row in rows]
+    texts = [[harmless(cell.text if isinstance(cell, Cell) else cell) for cell in row] for row in rows]
     lines = [list(headings), *texts]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [

@@ -33,7 +33,7 @@ def caller(stack: Reached, said: str | None) -> str:
     name = here if stack.is_local else _of_arn(_arn(stack), here)
     if not name:
         raise UsageError("nobody knows who calls: say it with --by")
-    return name.encode()[-WHO_LIMIT:].decode(errors="ignore")
+    return name.encode(errors="replace")[-WHO_LIMIT:].decode(errors="ignore")
 
 
 def _arn(stack: Reached) -> str:

@@ -51,9 +51,7 @@ def target_of(choice: Choice, project: Path) -> Target:
     _check(choice)
     named = choice.stack or (None if choice.env or choice.local else choice.environment.get("CRONCE_STACK"))
     if named:
-        if not STACK_NAME.fullmatch(named):
-            raise UsageError(f"{named!r} is no name of a stack: letters, digits and '-', a letter first")
-        return Target(stack=named, region=_region(choice), profile=choice.profile)
+        return Target(stack=_named(named), region=_region(choice), profile=choice.profile)
     endpoint = None if choice.env else running(project)
     if endpoint is not None:
         return Target(stack=STACK, region=endpoint.region, endpoint=endpoint)
@@ -62,7 +60,16 @@ def target_of(choice: Choice, project: Path) -> Target:
     return _of_section(choice, project)
 
 
+def _named(name: str) -> str:
+    if not STACK_NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a stack: letters, digits and '-', a letter first")
+    return name
+
+
 def _check(choice: Choice) -> None:
+    for option in ("stack", "env", "region", "profile"):
+        if getattr(choice, option) == "":  # a variable of a script that is not set: not whatever comes first
+            raise UsageError(f"--{option} is empty")
     said = {"--stack": choice.stack, "--env": choice.env, "--local": choice.local}
     given = [name for name, value in said.items() if value]
     if len(given) > 1:
@@ -80,15 +87,20 @@ def _of_section(choice: Choice, project: Path) -> Target:
         raise UnreachableError(
             f"no stack is named: give --stack, or --env with a {file.name} ({error.strerror})"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreachableError(f"{file} cannot be read: {error}") from None
     section = _parameters(config, env)
+    for name in ("stack_name", "region", "profile"):
+        if not isinstance(section.get(name, ""), str):
+            raise UnreachableError(
+                f"{name} in the section [{env}.deploy.parameters] of {file.name} is no text"
+            )
     if not section.get("stack_name"):
         raise UnreachableError(
             f"no stack_name in the section [{env}.deploy.parameters] of {file.name}: give --stack"
         )
     return Target(
-        stack=str(section["stack_name"]),
+        stack=_named(section["stack_name"]),
         region=choice.region or section.get("region") or _region(choice),
         profile=choice.profile or section.get("profile"),
     )
@@ -97,9 +109,10 @@ def _of_section(choice: Choice, project: Path) -> Target:
 def _parameters(config: Mapping[str, Any], env: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for command in ("global", "deploy"):
-        section = config.get(env, {})
-        values = section.get(command, {}).get("parameters", {}) if isinstance(section, dict) else {}
-        found.update(values)
+        section: Any = config
+        for name in (env, command, "parameters"):
+            section = section.get(name) if isinstance(section, dict) else None
+        found.update(section if isinstance(section, dict) else {})
     return found
 
 

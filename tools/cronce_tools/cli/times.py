@@ -157,8 +157,8 @@ def window_of(
     Raises:
         UsageError: an end is no time, or the first is after the last.
     """
-    first = instant_of(since, zone, now) if since else None
-    last = _after(until, zone, now) if until else None
+    first = instant_of(since, zone, now) if since is not None else None
+    last = _after(until, zone, now) if until is not None else None
     if first is not None and last is not None and first >= last:
         raise backwards(first, last - SECOND, zone)
     return first, last

@@ -75,8 +75,9 @@ def checked(catalog: Catalog, package: str, invocation: timedelta, now: datetime
     for name, declared in catalog.jobs.items():
         job, next_at = declared.job, None
         try:
-            next_at = next_time(job, now)
-        except Exception as error:  # noqa: BLE001 - the author's calendar
+            with working_copy.authors_code():
+                next_at = next_time(job, now)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's calendar
             problem = f"job {name!r}: exclude: {import_problem(error, package).text}"
             findings.problems[declared.module] = "; ".join(
                 filter(None, [findings.problems.get(declared.module), problem])

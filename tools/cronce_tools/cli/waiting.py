@@ -57,9 +57,10 @@ def progress() -> Iterator[Show]:
     """On a terminal a line that changes; elsewhere a line for each change."""
     if sys.stderr.isatty():
         from rich.console import Console  # noqa: PLC0415 - only who has a terminal pays for it
+        from rich.text import Text  # noqa: PLC0415
 
         with Console(stderr=True).status("") as status:
-            yield lambda text: status.update(text.replace("[", r"\["))
+            yield lambda text: status.update(Text(text))  # as it is: no markup, no emoji
         return
     last = ""
 

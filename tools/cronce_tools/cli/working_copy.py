@@ -6,7 +6,7 @@ import difflib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cached_property
 from pathlib import Path
 
@@ -33,7 +33,15 @@ def catalog(project: Path) -> Catalog:
     if str(functions) not in sys.path:
         sys.path.insert(0, str(functions))
     os.environ.setdefault("AWS_DEFAULT_REGION", ANY_REGION)
-    return discover(PACKAGE)
+    with authors_code():
+        return discover(PACKAGE)
+
+
+@contextmanager
+def authors_code() -> Iterator[None]:
+    """Within the block code of jobs is executed: what it prints stands beside the answer, not in it."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def declared(project: Path, name: str) -> Declared:
@@ -59,8 +67,9 @@ def calendar_of(name: str) -> Iterator[None]:
         UsageError: it raised.
     """
     try:
-        yield
-    except Exception as error:
+        with authors_code():
+            yield
+    except (Exception, SystemExit) as error:
         raise UsageError(f"job {name!r}: exclude: {import_problem(error, PACKAGE).text}") from error
 
 

@@ -95,7 +95,7 @@ def _value(run: RunRecord, step: str, text: str) -> str:
     """The value as a worker would have recorded it."""
     try:
         return to_json(run.ref.id, step, json.loads(text))
-    except (ValueError, StepError) as error:
+    except (ValueError, RecursionError, StepError) as error:
         raise OperationRefusedError(
             f"run {run.ref.id}: the value of step {step!r} is no JSON that can be kept: {error}"
         ) from error

@@ -118,7 +118,7 @@ def _calendar(job: Job | None) -> Callable[[datetime], bool]:
     def excluded(at: datetime) -> bool:
         try:
             return job is not None and job.is_excluded(at)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             name = job.name if job else ""
             raise OperationRefusedError(
                 f"the calendar of job {name} raised {type(error).__name__}: {error}"
