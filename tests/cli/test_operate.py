@@ -178,6 +178,13 @@ def test_who_waits_for_a_failure_gets_a_no_and_the_error(shop: LocalStack) -> No
     assert said.lines[-1].endswith("FAILED(error): PermanentError: no money left")
 
 
+@pytest.mark.usefixtures("work")
+def test_a_run_that_was_made_and_failed_was_made_all_the_same(shop: LocalStack) -> None:
+    sys.modules["jobs.shop"].BROKEN.append(True)
+    said = cronce("trigger", "broken", "--wait", "--json")
+    assert (said.code, said.json["changed"], said.json["status"]) == (1, True, "FAILED")
+
+
 def test_a_retried_run_goes_on_where_it_failed(shop: LocalStack) -> None:
     said = cronce("retry", f"broken@{SIX}", "--reason", "money is back")
     assert said.code == 0

@@ -116,7 +116,6 @@ def test_operating_allows_exactly_this(plain: Stack) -> None:
     assert of_policy(plain, WRITE) == {
         "RunsTable": write,
         "StepsTable": {"dynamodb:PutItem"},
-        "ExecutorFunctionAliaslive": {"lambda:InvokeFunction"},
         **{key: {"sqs:DeleteMessage", "sqs:PurgeQueue", "sqs:ReceiveMessage"} for key in QUEUES},
         **{key: {"events:DisableRule", "events:EnableRule"} for key in RULES},
     }

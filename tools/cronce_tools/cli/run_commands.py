@@ -143,9 +143,9 @@ def _started(call: Call, stack: Reached, run: RunRecord, *, wait: bool) -> int:
     ended = wait_for_end(stack, run)
     reason = f"({ended.reason.value})" if ended.reason else ""
     error = f": {' '.join(ended.error.split())}" if ended.error else ""
-    good = ended.status is RunStatus.SUCCEEDED
-    _told(call, stack, ended, f"{ended.ref.id} {ended.status.value}{reason}{error}", changed=good)
-    return Exit.YES if good else Exit.NO
+    text = f"{ended.ref.id} {ended.status.value}{reason}{error}"
+    _told(call, stack, ended, text, changed=True)
+    return Exit.YES if ended.status is RunStatus.SUCCEEDED else Exit.NO
 
 
 def _told(call: Call, stack: Reached, run: RunRecord, text: str, *, changed: bool) -> None:
@@ -153,4 +153,5 @@ def _told(call: Call, stack: Reached, run: RunRecord, text: str, *, changed: boo
         head = json_form.head(stack, stack.operator.clock.now())
         call.output.document({**head, "changed": changed, **json_form.run(run)})
     else:
-        call.output.line(text, GOOD if changed else "")
+        good = changed and run.status not in {RunStatus.FAILED, RunStatus.SKIPPED}
+        call.output.line(text, GOOD if good else "")
