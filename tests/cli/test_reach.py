@@ -82,7 +82,7 @@ def test_the_variable_names_a_stack_and_is_outranked(project: Path) -> None:
 
 
 def test_nothing_said_means_the_section_that_make_deploy_uses(project: Path) -> None:
-    assert target_of(Choice(), project) == Target(stack="shop-dev")
+    assert target_of(Choice(), project) == Target(stack="shop-dev", guessed=True)
 
 
 def test_the_local_stack_comes_before_that_while_it_runs(project: Path, local: str) -> None:
@@ -220,6 +220,15 @@ def test_no_region_is_one_line() -> None:
     answer = cronce("list", "--stack", "shop", environment=nowhere)
     assert answer.code == Exit.UNREACHABLE
     assert answer.complaint == "no Region: give --region, or set AWS_DEFAULT_REGION"
+
+
+def test_who_names_no_stack_and_runs_none_is_told_of_both_ways() -> None:
+    nowhere = {**NOBODY, "AWS_REGION": None, "AWS_DEFAULT_REGION": None, "CRONCE_STACK": None}
+    answer = cronce("list", environment=nowhere)
+    assert answer.code == Exit.UNREACHABLE
+    assert answer.complaint.startswith(
+        "which stack? `make local` does not run, and nothing says in which Region"
+    )
 
 
 def test_no_such_profile_is_one_line() -> None:

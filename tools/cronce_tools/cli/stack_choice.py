@@ -33,12 +33,14 @@ class Target:
         region: where; None: what the AWS configuration says.
         profile: of the AWS configuration; None: its default.
         endpoint: local AWS; None: AWS.
+        guessed: nobody said which, and `make local` does not run.
     """
 
     stack: str
     region: str | None = None
     profile: str | None = None
     endpoint: Endpoint | None = None
+    guessed: bool = False
 
 
 def target_of(choice: Choice, project: Path) -> Target:
@@ -103,6 +105,7 @@ def _of_section(choice: Choice, project: Path) -> Target:
         stack=_named(section["stack_name"]),
         region=choice.region or section.get("region") or _region(choice),
         profile=choice.profile or section.get("profile"),
+        guessed=choice.env is None,
     )
 
 

@@ -81,12 +81,7 @@ def reach(target: Target, job_of: Callable[[str], Job | None]) -> Reached:
         BotoCoreError: no credentials, no Region, no answer.
         ClientError: AWS refused.
     """
-    session = Session(profile=target.profile)
-    endpoint = target.endpoint
-    if target.region:
-        session.set_config_variable("region", target.region)
-    if endpoint:
-        session.set_credentials(OWNER, OWNER)
+    session, endpoint = _session(target), target.endpoint
     url = endpoint.url if endpoint else None
     client = session.create_client("cloudformation", endpoint_url=url, config=PATIENCE)
     region = str(client.meta.region_name)
@@ -117,6 +112,21 @@ def reach(target: Target, job_of: Callable[[str], Job | None]) -> Reached:
             Access(session=session, endpoint_url=url, store=store, telemetry=Murmur(), job_of=job_of)
         ),
     )
+
+
+def _session(target: Target) -> Session:
+    """A session with the Region and credentials that the target asks for."""
+    session = Session(profile=target.profile)
+    if target.region:
+        session.set_config_variable("region", target.region)
+    if target.guessed and session.get_config_variable("region") is None:
+        raise UnreachableError(
+            f"which stack? `make local` does not run, and nothing says in which Region {target.stack} is: "
+            "start it, or give --stack or --env with --region"
+        )
+    if target.endpoint:
+        session.set_credentials(OWNER, OWNER)
+    return session
 
 
 def _described(client: Any, stack: str, region: str) -> Mapping[str, Any]:
