@@ -134,6 +134,8 @@ UNMAPPED = replace(STORMY, no_mapping=1.0)
 """Nothing comes through the stream."""
 FAILING = replace(STORMY, fair=(0.0,), trouble=(0.5,), no_mapping=0.0)
 """Jobs fail, and little else happens."""
+UNHEARD = replace(FAILING, fair=(0.04,), kinds=1.0, only=(Fault.CALL_LOST, Fault.THROTTLED))
+"""Jobs fail, and calls too: what failed is to be told all the same."""
 
 
 def drawn(seed: int, shape: Shape = WIDE) -> Scenario:

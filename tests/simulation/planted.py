@@ -33,7 +33,17 @@ from cronce.testing.planning_stores import MemoryLeaseStore, MemoryPlanStore
 from cronce.testing.run_stores import MemoryRunStore, MemoryStepStore
 from cronce.testing.table import MemoryTable
 from tests.simulation.functions import Functions
-from tests.simulation.lottery import DELETED, FAILING, OPERATING, RESTORED, STALLING, STORMY, UNMAPPED, Shape
+from tests.simulation.lottery import (
+    DELETED,
+    FAILING,
+    OPERATING,
+    RESTORED,
+    STALLING,
+    STORMY,
+    UNHEARD,
+    UNMAPPED,
+    Shape,
+)
 
 Damage = tuple[Any, str, object]
 
@@ -464,6 +474,7 @@ PLANTED = (
         name="ends are marked as told before the alert is written",
         history="The write of the alert is refused or lost: the failure is told to nobody.",
         damages=((AlertDesk, "_write_decision", _recorded_before_written),),
+        shape=UNHEARD,
     ),
     Planted(
         name="late runs are not looked for",

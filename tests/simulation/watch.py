@@ -42,7 +42,10 @@ class Watch:
         self._world = world
         self.unfinished: defaultdict[str, dict[RunRef, RunRecord]] = defaultdict(dict)
         self.claims = 0
-        self._markers: defaultdict[str, set[RunRef]] = defaultdict(set)
+        self._queued: defaultdict[str, set[str]] = defaultdict(set)
+        self._others: defaultdict[str, dict[str, RunRecord]] = defaultdict(dict)
+        self._markers: defaultdict[str, set[str]] = defaultdict(set)
+        # Of unfinished runs, by what follows the @ of their ids: strings are compared at no cost.
         self._tokens: defaultdict[str, int] = defaultdict(int)
         self._given: defaultdict[str, set[int]] = defaultdict(set)
         self._steps: dict[tuple[RunRef, str], StepRecord] = {}
@@ -54,7 +57,7 @@ class Watch:
     def transaction(self, writer: Process | None, call: str, changes: list[Change]) -> None:
         """Judge what one call has written."""
         jobs: dict[str, None] = {}
-        for _, before, after in changes:
+        for (_, place), before, after in changes:
             item = after or before
             if isinstance(item, RunRecord):
                 if call != "runs.set_aside":  # it moves the item's place in the index, by key alone
@@ -64,7 +67,8 @@ class Watch:
                 self._job(writer, before if isinstance(before, JobState) else None, item)
                 jobs[item.name] = None
             elif isinstance(item, Marker):
-                (self._markers[item.ref.job].add if after else self._markers[item.ref.job].discard)(item.ref)
+                markers = self._markers[item.ref.job]
+                (markers.add if after else markers.discard)(place.removeprefix("QUEUE#"))
                 jobs[item.ref.job] = None
             elif isinstance(item, StepRecord):
                 self._step(writer, item)
@@ -92,10 +96,7 @@ class Watch:
 
     def _run(self, writer: Process | None, before: RunRecord | None, after: RunRecord) -> None:
         job = after.ref.job
-        if after.status.is_final:
-            self.unfinished[job].pop(after.ref, None)
-        else:
-            self.unfinished[job][after.ref] = after
+        self._sort(after)
         if writer is None:
             return
         if before is None:
@@ -110,6 +111,20 @@ class Watch:
             self._left(writer, before, after)
         elif after.status is RunStatus.RUNNING:
             self._claimed(before, after)
+
+    def _sort(self, run: RunRecord) -> None:
+        """Keep it where it belongs."""
+        job, place = run.ref.job, run.ref.key
+        self._queued[job].discard(place)
+        self._others[job].pop(place, None)
+        if run.status.is_final:
+            self.unfinished[job].pop(run.ref, None)
+            return
+        self.unfinished[job][run.ref] = run
+        if run.is_queued:
+            self._queued[job].add(place)
+        else:
+            self._others[job][place] = run
 
     def _claimed(self, before: RunRecord, after: RunRecord) -> None:
         job = after.ref.job
@@ -128,7 +143,7 @@ class Watch:
             self._world.violated("no token is given twice", text, job)
         self._given[job].add(after.fencing_token)
         self._tokens[job] = max(self._tokens[job], after.fencing_token)
-        running = [run for run in self.unfinished[job].values() if run.status is RunStatus.RUNNING]
+        running = [run for run in self._others[job].values() if run.status is RunStatus.RUNNING]
         most = self._most(job)
         if most is not None and len(running) > most:
             text = f"{len(running)} of {most}: {', '.join(run.ref.key for run in running)}"
@@ -199,27 +214,25 @@ class Watch:
         state = self._world.item(job_key(job))
         if not isinstance(state, JobState) or None in self._limits[job] or writer is None:
             return
-        runs, held = self.unfinished[job], state.slots.held
-        queued = {ref for ref, run in runs.items() if run.is_queued}
+        queued, held = self._queued[job], state.slots.held
         deleted = self._world.item_was_deleted(job)
         if queued != self._markers[job]:
-            odd = queued ^ self._markers[job]
-            text = ", ".join(sorted(ref.key for ref in odd))
+            text = ", ".join(sorted(queued ^ self._markers[job]))
             self._world.violated("markers are the queued runs", text, job)
         if state.slots.queued < len(queued) and not deleted:
             text = f"queued is {state.slots.queued}, and {len(queued)} wait"
             self._world.violated("`queued` counts the queue", text, job)
-        for ref, run in runs.items():
-            if run.status is RunStatus.RUNNING and ref.id not in held and not deleted:
-                self._world.violated("who runs holds a slot", f"{ref.id}: {sorted(held)}", job)
-        self._queue_moves(writer, job, state, queued)
+        for place, run in self._others[job].items():
+            if run.status is RunStatus.RUNNING and f"{job}@{place}" not in held and not deleted:
+                self._world.violated("who runs holds a slot", f"{run.ref.id}: {sorted(held)}", job)
+        self._queue_moves(writer, job, state)
 
-    def _queue_moves(self, writer: Process, job: str, state: JobState, queued: set[RunRef]) -> None:
+    def _queue_moves(self, writer: Process, job: str, state: JobState) -> None:
         """Nobody waits while there is a place that nobody is about to take."""
-        runs, held = self.unfinished[job], state.slots.held
+        queued, held = self._queued[job], state.slots.held
         limit = min(limit for limit in self._limits[job] if limit is not None)
-        coming = [ref for ref, run in runs.items() if ref not in queued and ref.id not in held]
-        stuck = bool(queued) and len(held) + len(coming) < limit
+        coming = sum(f"{job}@{place}" not in held for place in self._others[job]) if queued else 0
+        stuck = bool(queued) and len(held) + coming < limit
         if not stuck:
             self._world.waits_since.pop(job, None)
         elif job not in self._world.waits_since:
