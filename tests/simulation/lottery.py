@@ -35,7 +35,7 @@ STARTS = tuple(
 """Mondays and the days before clocks change: New York, Berlin, Lord Howe, New York again."""
 CALM = timedelta(minutes=75)
 """How long nothing goes wrong at the end: longer than anything may stay unfinished, see `bounds`."""
-DAYS = (*[0.1] * 9, 0.25, 0.5, *[1.0] * 3, 2, 2, 3, *[7.0] * 10, 14, 30, 60)
+DAYS = (*[0.1] * 10, 0.25, *[1.0] * 3, 2, 2, 3, *[7.0] * 10, 14, 30, 60)
 """How long histories are, one as likely as the other. Nearly all mistakes show in a few dense hours; what
 takes weeks to happen is looked for in one of ten."""
 DENSE = ("* * * * *", "*/5 * * * *", "*/15 6-20 * * *", "*/20 * * * *")
