@@ -99,6 +99,38 @@ def test_what_was_lost_is_planned_and_run_by_the_next_tick(kitchen: Kitchen) -> 
     assert kitchen.stack.notifier.notices == []
 
 
+@pytest.mark.parametrize("command", ["rewind", "backfill"])
+def test_what_a_lost_run_had_finished_is_not_done_again(kitchen: Kitchen, command: str) -> None:
+    """Its steps have a table of their own, which may be newer than that of the runs."""
+    cooked: list[datetime] = []
+    values: list[int] = []
+
+    def heat(at: datetime) -> int:
+        cooked.append(at)
+        return len(cooked)
+
+    def cook(run: Run) -> None:
+        values.append(run.step("cook", heat, run.scheduled_at))
+
+    kitchen.stack.declare(job("menu", schedule=Cron("0 * * * *"), catch_up="all", grace="12h")(cook))
+    kitchen.stack.skip_to(at(10))
+    kitchen.stack.tick()
+    kitchen.stack.deliver()
+    kitchen.lose(10)
+    kitchen.stack.skip_to(at(10, 30))
+
+    if command == "rewind":
+        kitchen.rewind(at(9, 30))
+    else:
+        plan = kitchen.operations.preview("menu", at(10), at(10))
+        assert [filled.created for filled in kitchen.operations.backfill(plan, by="ann", why="")] == [True]
+    kitchen.settle()
+
+    run = kitchen.stack.runs()[-1]
+    assert (run.ref.scheduled_at, run.status, run.attempt) == (at(10), RunStatus.SUCCEEDED, 1)
+    assert (cooked, values) == ([at(10)], [1, 1])
+
+
 def test_p34_runs_that_are_there_are_neither_planned_nor_started_nor_told(kitchen: Kitchen) -> None:
     kitchen.declare("skip")
     kitchen.lose(8)

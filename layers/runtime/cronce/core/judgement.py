@@ -46,6 +46,14 @@ def is_first_claim(run: RunRecord) -> bool:
     return run.attempt == 0 and run.is_scheduled and not run.touched
 
 
+def was_born_late(run: RunRecord) -> bool:
+    """Whether its record was made long after its time: caught up, backfilled, or planned once more.
+
+    Only then may there have been a record before it that was lost.
+    """
+    return run.created_at - run.ref.scheduled_at > ON_TIME
+
+
 def too_late(run: RunRecord, job: Job, now: datetime) -> bool:
     """Whether a run must not start any more, whatever else was planned: SKIPPED(late).
 
@@ -115,8 +123,7 @@ def with_full_slots(run: RunRecord, job: Job, waiting: int, now: datetime) -> Fu
         waiting: how many are queued.
         now: of the claim.
     """
-    born_on_time = run.created_at - run.ref.scheduled_at <= ON_TIME
-    if not (is_first_claim(run) and born_on_time and now <= run.ref.scheduled_at + job.grace):
+    if not (is_first_claim(run) and not was_born_late(run) and now <= run.ref.scheduled_at + job.grace):
         return FullSlots.QUEUE
     if job.overlap is Overlap.SKIP or waiting >= QUEUE_BOUND:
         return FullSlots.SKIP

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cronce.core.errors import NewerItemError, StepError, StoreError, UnreadableItemError
+from cronce.core.judgement import was_born_late
 from cronce.core.records import StepRecord, StepStatus
 from cronce.core.steps import uncertain_text, values_of
 from cronce.core.values import dataclass
@@ -166,7 +167,10 @@ class StepLog:
             self._load().items[step.name].update(values_of(step))
 
     def _load(self) -> _Loaded:
-        """All items of the run by name, read once; a run's very first slice has none.
+        """All items of the run by name, read once. The very first slice of a run that is on time has none.
+
+        One that was born late may have been there before: if its record was lost, and its job was set back or
+        the time backfilled, what it had finished then is not done again.
 
         An at-most-once step that an earlier worker began and did not finish stops the run here, under
         whatever name and whether or not the job's present code has it: else a renamed payment would be made
@@ -175,7 +179,7 @@ class StepLog:
         if self._known is None:
             run = self._claim.record
             known = _Loaded()
-            if run.attempt > 1 or run.slice > 1:
+            if run.attempt > 1 or run.slice > 1 or was_born_late(run):
                 known = self._asked("its steps could not be read", self._read)
             self._known = known
             begun = [step.name for step in known.plain.values() if step.status is StepStatus.STARTED]
