@@ -27,6 +27,7 @@ from cronce.testing import RunResult, assert_resumable, run_job
 from cronce.testing.resumable import MOST_PLACES
 from cronce_tools.local.stack import LocalStack
 from tests.jobs.conftest import local_stack
+from tests.support.jobs_modules import jobs_set_aside
 
 __all__ = ["local_stack"]
 
@@ -131,19 +132,13 @@ def examples(page: str) -> dict[str, str]:
 @contextmanager
 def deployed(page: str, folder: Path) -> Iterator[None]:
     """The jobs of the page's examples, and no others."""
-    jobs: Any = importlib.import_module("jobs")
     for name, body in examples(page).items():
         if name.startswith("functions/jobs/"):
             (folder / Path(name).name).write_text(body)
-    before = list(jobs.__path__)
-    jobs.__path__[:] = [str(folder)]
-    try:
+    with jobs_set_aside():
+        jobs: Any = importlib.import_module("jobs")
+        jobs.__path__[:] = [str(folder)]
         yield
-    finally:
-        jobs.__path__[:] = before
-        for file in folder.glob("*.py"):
-            sys.modules.pop(f"jobs.{file.stem}", None)
-            vars(jobs).pop(file.stem, None)
 
 
 @pytest.mark.parametrize("page, number", [(README, 2), (TESTING, 4)], ids=["README", "testing-jobs"])

@@ -153,7 +153,7 @@ CRIMES: dict[Callable[[Stack], None], str] = {
     named_lease_goes_back: "lease export: token 2 after 2",
     named_lease_is_taken_from_its_holder: "lease export: b took it from a before its end",
     end_is_undone: "was final",
-    token_is_used_twice: "token 1 after 1",
+    token_is_used_twice: "token 1767591004001 after 1767591004001",
     slot_is_never_freed: "hold slots",
     run_has_no_slot: "were begun",
     too_many_slots: "2 hold slots",

@@ -106,10 +106,13 @@ def test_of_two_runs_that_overlap_the_stale_one_is_refused_at_the_row(
     stack.play_at(SIX_IN_NEW_YORK + 60 * MINUTE)
 
     (run,) = stack.runs("inventory-sync")
-    assert (run.status, run.attempt, run.fencing_token) == ("SUCCEEDED", 2, 2)
-    assert tokens == [1, *[2] * 20], "the first worker was refused at its first row, and wrote no other"
+    stale, fresh = tokens[0], run.fencing_token
+    assert (run.status, run.attempt, fresh) == ("SUCCEEDED", 2, stale + 1)
+    assert tokens == [stale, *[fresh] * 20], (
+        "the first worker was refused at its first row, and wrote no other"
+    )
     rows = boto3.resource("dynamodb").Table("outbox").scan()["Items"]
-    assert {row["fencing_token"] for row in rows if str(row["pk"]).startswith("stock#")} == {2}
+    assert {row["fencing_token"] for row in rows if str(row["pk"]).startswith("stock#")} == {fresh}
 
 
 def test_the_hours_levels_carry_the_token_of_their_run(stack: LocalStack) -> None:
@@ -117,7 +120,8 @@ def test_the_hours_levels_carry_the_token_of_their_run(stack: LocalStack) -> Non
     rows = boto3.resource("dynamodb").Table("outbox").scan()["Items"]
     stock = [row for row in rows if str(row["pk"]).startswith("stock#")]
     assert len(stock) == 20
-    assert {row["fencing_token"] for row in stock} == {1}
+    (run,) = stack.runs("inventory-sync")
+    assert {row["fencing_token"] for row in stock} == {run.fencing_token}
     assert {row["as_of"] for row in stock} == {"2026-10-30T11:00:00+00:00"}
 
 
