@@ -53,7 +53,7 @@ help: ## list the commands
 	@echo '  WORKERS=4                   processes that run tests (default: one a core; 0: none beside pytest itself)'
 
 .PHONY: run
-run: .venv/ready ## show a few days of real jobs on a virtual clock, in memory, in about a minute
+run: .venv/ready ## show a few days of real jobs on a virtual clock, in memory, in a minute or two
 	@$(BIN)/python -m cronce_tools.story $(if $(SEED),--seed $(SEED))
 
 .PHONY: jobs
