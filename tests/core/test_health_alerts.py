@@ -205,6 +205,14 @@ def test_i45_a_gap_over_times_that_are_no_longer_listed_counts_them_once() -> No
     assert (minutes_of(alert), alert.count) == ([0], 80)
 
 
+@pytest.mark.parametrize("findings", [(failure(0), late_gap(0, 7)), (late_gap(0, 7), failure(0))])
+def test_a_run_that_failed_is_named_though_a_gap_begins_with_its_time(findings: Sequence[Finding]) -> None:
+    """Somebody backfilled the first time of a gap before the gap was told."""
+    alert = changed(None, findings)
+    assert [time.trouble for time in alert.times] == [Trouble.FAILED]
+    assert alert.count == 7
+
+
 def test_times_of_two_jobs_and_of_a_manual_run_at_one_instant_are_three() -> None:
     by_hand = replace(missed(0), time=replace(missed(0).time, suffix="a1"))
 
@@ -306,6 +314,14 @@ def test_a_missed_run_that_fails_in_the_end_opens_it_again() -> None:
 
     assert again.is_open
     assert again.count == 1
+
+
+def test_a_run_that_fails_in_the_place_of_a_gap_opens_it_again() -> None:
+    alert = closed(late_gap(0, 7))
+    assert changed(alert, [late_gap(0, 7)], 5) == alert
+    again = changed(alert, [failure(0)], 5)
+    assert again.is_open
+    assert [time.trouble for time in again.times] == [Trouble.FAILED]
 
 
 def test_a_run_that_was_brought_back_and_failed_once_more_opens_it_again() -> None:

@@ -218,7 +218,10 @@ def _grown(alert: Alert, findings: Sequence[Finding]) -> Alert:
                 del times[other]
         elif known is None:
             count += 1
-        times[key] = finding.time
+        if known is not None and _outranks(known, finding):
+            count -= finding.count > 1  # its time was counted when it failed
+        else:
+            times[key] = finding.time
     kept = _kept(times.values())
     return alert if (kept, count) == (alert.times, alert.count) else replace(alert, times=kept, count=count)
 
@@ -241,7 +244,7 @@ def _kept(times: Iterable[TroubledTime]) -> tuple[TroubledTime, ...]:
 def _is_news(alert: Alert, finding: Finding) -> bool:
     """Whether a closed alert opens again for a finding.
 
-    It does for a new time, for a late one that has failed by now, and for one that ended once more.
+    It does for a new time, for a late or skipped one that failed after all, and for one that ended once more.
     """
     known = {_key(time): time for time in alert.times}.get(_key(finding.time))
     if known is None:
@@ -249,7 +252,9 @@ def _is_news(alert: Alert, finding: Finding) -> bool:
     if known.trouble is Trouble.MISSED:
         return finding.time.trouble is Trouble.FAILED
     ended, before = finding.time.ended_at, known.ended_at
-    return ended is not None and before is not None and ended > before
+    if before is None:  # of a gap: the run that a person asked for in its place has failed
+        return known.trouble is not Trouble.FAILED and finding.time.trouble is Trouble.FAILED
+    return ended is not None and ended > before
 
 
 def _was_forgotten(alert: Alert, finding: Finding) -> bool:
@@ -281,6 +286,11 @@ def _covers(finding: Finding, time: TroubledTime) -> bool:
         and (time.job, time.suffix) == (finding.time.job, "")
         and finding.time.scheduled_at <= time.scheduled_at <= (finding.last or finding.time.scheduled_at)
     )
+
+
+def _outranks(known: TroubledTime, finding: Finding) -> bool:
+    """Whether a run that failed is listed for the time with which a gap begins; both are found at once."""
+    return known.trouble is Trouble.FAILED and finding.last is not None
 
 
 def _is_good(run: RunRecord) -> bool:
