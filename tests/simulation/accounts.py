@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from tests.simulation.scenario import DAY, MINUTE, Happening, JobPlan, Part
 from tests.simulation.script import CALM_WORK
 
 if TYPE_CHECKING:
+    from tests.simulation.process import Process
     from tests.simulation.world import World
 
 PLANNED_WITHIN = 4 * MINUTE
@@ -57,24 +58,32 @@ class Accounts:
         world: whose.
 
     Attributes:
+        oracle: knows when jobs are due.
         runs: how many scheduled times became runs.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._oracle = Oracle(world.scenario.start)
+        self.oracle = Oracle(world.scenario.start)
         self._plans: dict[str, JobPlan] = {plan.name: plan for plan in world.scenario.jobs}
         self._stretches: defaultdict[str, list[Stretch]] = defaultdict(list)
         self._gaps: defaultdict[str, list[tuple[datetime, datetime, Gap]]] = defaultdict(list)
         self._paused: set[str] = set()
+        self._set_back_at: dict[str, datetime] = {}
+        self._lost: defaultdict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
+        self._formerly: defaultdict[str, set[datetime]] = defaultdict(set)
         self.runs = 0
 
-    def transaction(self, changes: Sequence[tuple[Key, Item | None, Item | None]]) -> None:
+    def transaction(
+        self, writer: Process | None, changes: Sequence[tuple[Key, Item | None, Item | None]]
+    ) -> None:
         """Judge what one call has written."""
         moved: list[tuple[JobState | None, JobState]] = []
         born: dict[str, datetime] = {}
         for _, before, after in changes:
-            if isinstance(after, Gap) and before is None:
+            if isinstance(before, Gap | RunRecord) and after is None:
+                self._deleted(before, by_hand=writer is None)
+            elif isinstance(after, Gap) and before is None:
                 born[after.job] = max(born.get(after.job, after.last), after.last)
                 insort(self._gaps[after.job], (after.first, after.last, after), key=lambda entry: entry[:2])
             elif isinstance(after, JobState) and (before is None or isinstance(before, JobState)):
@@ -86,13 +95,39 @@ class Accounts:
                 at = after.ref.scheduled_at
                 born[after.ref.job] = max(born.get(after.ref.job, at), at)
         for former, state in moved:
-            if former is None:
-                continue
-            end = state.planned_to
-            if former.schedule_hash != state.schedule_hash:
-                # An `At` begins at its instant, wherever the schedule before it has come to.
-                end = max(end, born.get(state.name, end))
-            self._covered(former, end)
+            if former is not None:
+                self._moved(writer, former, state, born.get(state.name))
+
+    def _moved(
+        self, writer: Process | None, former: JobState, state: JobState, born: datetime | None
+    ) -> None:
+        if state.planned_to < former.planned_to and writer is not None and writer.command is not None:
+            self._set_back(former.name, state.planned_to)
+        end = state.planned_to
+        if former.schedule_hash != state.schedule_hash and born is not None:
+            # An `At` begins at its instant, wherever the schedule before it has come to.
+            end = max(end, born)
+        self._covered(former, end)
+
+    def _deleted(self, item: Gap | RunRecord, *, by_hand: bool) -> None:
+        """What is lost is nowhere until the job is set back, or its time is backfilled."""
+        if isinstance(item, Gap):
+            self._gaps[item.job] = [entry for entry in self._gaps[item.job] if entry[2].key != item.key]
+            if by_hand:
+                self._lost[item.job].append((item.first, item.last))
+        elif by_hand:
+            self._lost[item.ref.job].append((item.ref.scheduled_at, item.ref.scheduled_at))
+
+    def _set_back(self, job: str, to: datetime) -> None:
+        """An operator set the job back: what was due since then is judged once more, also if it was lost."""
+        self._set_back_at[job] = self._world.hub.now
+        stretches, self._stretches[job] = self._stretches[job], []
+        for one in stretches:
+            if one.end > to:
+                self._formerly[job].update(self.oracle.between(dict(one.spec), max(one.start, to), one.end))
+            if one.start < to:
+                self._stretches[job].append(replace(one, end=min(one.end, to)))
+        self._lost[job] = [(first, min(last, to)) for first, last in self._lost[job] if first <= to]
 
     def _covered(self, before: JobState, end: datetime) -> None:
         """All that was due in the stretch must be in the ledger by now."""
@@ -100,14 +135,25 @@ class Accounts:
             return
         stretch = Stretch(before.planned_to, end, tuple(sorted(before.schedule.items())))
         self._stretches[before.name].append(stretch)
-        for at in self._oracle.between(before.schedule, stretch.start, stretch.end):
-            if not self._is_on_record(before.name, at):
+        for at in self.oracle.between(before.schedule, stretch.start, stretch.end):
+            if not self.accounts_for(before.name, at):
                 text = f"{at:%Y-%m-%d %H:%M} is nowhere, planned_to {stretch.start} -> {stretch.end}"
                 self._world.violated("every time stands in the ledger", text, before.name)
                 return
 
     def _is_on_record(self, job: str, at: datetime) -> bool:
         return self._world.item(run_key(RunRef(job, at))) is not None or self.gap_at(job, at)
+
+    def accounts_for(self, job: str, at: datetime) -> bool:
+        """Whether a time stands in the ledger, or did before somebody's hand lost it."""
+        return self._is_on_record(job, at) or self._is_lost(job, at)
+
+    def _is_lost(self, job: str, at: datetime) -> bool:
+        return any(first <= at <= last for first, last in self._lost[job])
+
+    def gaps_of(self, job: str) -> list[Gap]:
+        """The gaps of a job, oldest first."""
+        return [gap for _, _, gap in self._gaps[job]]
 
     def comes_back(self, job: str) -> bool:
         """Whether one version of the job is an `At`: deployed again, it begins at its instant again."""
@@ -159,9 +205,9 @@ class Accounts:
         job = state.name
         due: Counter[datetime] = Counter()
         for stretch in self._stretches[job]:
-            due.update(self._oracle.between(dict(stretch.spec), stretch.start, stretch.end))
+            due.update(self.oracle.between(dict(stretch.spec), stretch.start, stretch.end))
         for at in sorted(due):
-            if not self._is_on_record(job, at):
+            if not self.accounts_for(job, at):
                 text = f"{at:%Y-%m-%d %H:%M}Z is nowhere at the end"
                 self._world.violated("every time stands in the ledger", text, job)
                 return
@@ -169,19 +215,34 @@ class Accounts:
             self._nothing_twice(job, due)
 
     def _nothing_twice(self, job: str, due: Counter[datetime]) -> None:
-        """Neither in two records, nor counted without being due."""
+        """Neither in two records, nor counted without being due.
+
+        By a command there are more: a backfilled run in a gap outranks it, and one of a time that was never
+        due, for the job was not there or had another schedule, is on record without being asked for here.
+        """
         ledger: Counter[datetime] = Counter()
+        known, filled, recorded = due.keys() | self._formerly[job], set(), set()
         for item in self._world.store.table.partition(f"JOB#{job}"):
             if isinstance(item, RunRecord) and not item.ref.suffix:
-                ledger[item.ref.scheduled_at] += 1
+                at = item.ref.scheduled_at
+                ledger[at] += item.trigger is Trigger.SCHEDULE or at in known
+                recorded.add(at)
+                if item.trigger is Trigger.BACKFILL:
+                    filled.add(at)
         for first, last, gap in self._gaps[job]:
-            inside = [at for at in due if first <= at <= last]
-            if len(inside) != gap.count:
+            fresh = gap.created_at > self._set_back_at.get(job, self._world.scenario.start - DAY)
+            # What an older one holds, another schedule may have named.
+            inside = [at for at in (due if fresh else known) if first <= at <= last]
+            if len(inside) != gap.count and fresh:
                 text = f"{first} - {last}: {gap.count} {gap.reason}, and {len(inside)} were due"
                 self._world.violated("a gap counts what was due", text, job)
-            ledger.update(inside)
-        for at in sorted(due.keys() | ledger.keys()):
-            if due[at] != ledger[at] and due[at] <= 1:
+            outranks = filled if fresh else recorded
+            ledger.update(at for at in inside if at not in outranks)
+        for at in sorted(known | ledger.keys()):
+            wanted = due[at]
+            if at in self._formerly[job] - due.keys() or self._is_lost(job, at):
+                wanted = min(ledger[at], 1)  # by a schedule that is not in force any more; or it is lost
+            if wanted != ledger[at] and due[at] <= 1:
                 text = f"{at:%Y-%m-%d %H:%M}Z: due {due[at]} times, in the ledger {ledger[at]} times"
                 self._world.violated("every time stands in the ledger once", text, job)
                 return
@@ -190,7 +251,7 @@ class Accounts:
         if state.removed_at is not None or state.paused is not None:
             return
         end = self._world.scenario.end - PLANNED_WITHIN
-        left = self._oracle.between(state.schedule, state.planned_to, end)
+        left = self.oracle.between(state.schedule, state.planned_to, end)
         if left:
             text = f"{left[0]:%Y-%m-%d %H:%M}Z is not planned at the end ({len(left)} times)"
             self._world.violated("everything due is planned", text, plan.name)
@@ -211,7 +272,12 @@ class Accounts:
         """
         plan, end = self._plans[run.ref.job], self._world.scenario.end
         has_line = any(definition.policies["concurrency"] is not None for definition in plan.definitions)
-        looked_at = run.is_queued or (run.due_at is not None and run.due_at > end - PLANNED_WITHIN)
+        in_index = run.due_at is not None and run.due_at > end - PLANNED_WITHIN
+        looked_at = run.is_queued or in_index
+        if run.is_queued and self._world.item_was_deleted(plan.name):
+            return (
+                in_index  # how many wait was forgotten with it: each is looked at, and the first is started
+            )
         turn = self._turn(plan)
         runs = self._world.store.table.partition(f"JOB#{plan.name}")
         ended = [other.ended_at for other in runs if isinstance(other, RunRecord) and _had_a_turn(other)]

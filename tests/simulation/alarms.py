@@ -68,6 +68,8 @@ class Alarms:
                 self._alert(before if isinstance(before, Alert) else None, after)
             elif isinstance(after, RunRecord) and isinstance(before, RunRecord):
                 self._ended(before, after)
+            elif isinstance(before, RunRecord) and after is None:
+                self._failed.pop(before.ref, None)  # it was listed, and its record is lost
 
     def _ended(self, before: RunRecord, after: RunRecord) -> None:
         if after.status is RunStatus.FAILED and not before.status.is_final:
@@ -94,7 +96,8 @@ class Alarms:
     def _closes(self, alert: Alert) -> None:
         """An alert of a job closes only when nothing listed is bad, or a later time went well."""
         world = self._world
-        if alert.scope == SCHEDULER:
+        lost = world.incidents.lost.get(alert.scope)
+        if alert.scope == SCHEDULER or (lost is not None and lost > world.hub.now - A_PATROL):
             return
         runs = [
             item for item in world.store.table.partition(f"JOB#{alert.scope}") if isinstance(item, RunRecord)

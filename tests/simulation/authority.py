@@ -16,13 +16,17 @@ from cronce.core.acts import Act, PastAct, What, displaced
 from cronce.core.alerting import ACKNOWLEDGED
 from cronce.core.alerts import Alert
 from cronce.core.jobstate import Gap, JobState
+from cronce.core.lease import CLOCK_SKEW
 from cronce.core.records import RunRecord, RunRef, Slots, StepRecord, StepStatus
 from cronce.core.run import RunStatus, Trigger
 from cronce.core.run_input import RunInput
+from cronce.testing import job_key
 from cronce.testing.keys import Item, Key
 from tests.simulation.process import Process
+from tests.simulation.scenario import SECOND
 
 if TYPE_CHECKING:
+    from tests.simulation.operators import Command
     from tests.simulation.world import World
 
 Changes = Sequence[tuple[Key, Item | None, Item | None]]
@@ -115,6 +119,10 @@ class Authority:
                 text = f"{after.ref.id}: {before.status} becomes {after.status} by {writer.name}"
                 self._violated("only an operator brings a run back", text, job)
             self.brought_back[after.ref] = self._world.hub.now
+        asked_for = before.touched or before.trigger is not Trigger.SCHEDULE
+        if asked_for and after.status is RunStatus.SKIPPED and before.status is not RunStatus.SKIPPED:
+            text = f"{after.ref.id}: {after.reason} by {writer.name}"
+            self._violated("what a person asked for is not skipped", text, job)
         self._cancel(writer, before, after)
 
     def _born(self, writer: Process, call: str, run: RunRecord) -> None:
@@ -124,10 +132,26 @@ class Authority:
         if not (by_plan or asked):
             text = f"{ref.id}: {run.trigger} by {writer.name}"
             self._violated("runs are born of a plan or a command", text, ref.job)
+        if run.trigger is Trigger.BACKFILL and writer.command is not None:
+            self._filled(writer, writer.command, run)
         if run.trigger is Trigger.MANUAL:
             if writer.wrote:
                 self._violated("one trigger, one run", f"{ref.id}: the second of {writer.name}", ref.job)
             self._world.operators.triggered(ref, writer.command)
+
+    def _filled(self, writer: Process, command: Command, run: RunRecord) -> None:
+        """A backfilled run is an occurrence that was asked for, and in no gap unless those were."""
+        world, at, job = self._world, run.ref.scheduled_at, run.ref.job
+        state = world.item(job_key(job))
+        if command.since is None or command.until is None or not isinstance(state, JobState):
+            return
+        times = world.accounts.oracle.between(state.schedule, at - SECOND, at)
+        if at not in times or run.ref.suffix or not command.since <= at <= command.until:
+            text = f"{run.ref.id} by {writer.name}"
+            self._violated("a backfill gives occurrences their runs", text, job)
+        gaps = [gap for gap in world.accounts.gaps_of(job) if gap.first <= at <= gap.last]
+        if not command.gaps and any(gap.created_at < writer.began - CLOCK_SKEW for gap in gaps):
+            self._violated("gaps are left alone", f"{run.ref.id} by {writer.name}", job)
 
     def _input(self, writer: Process, run: RunRecord, beside: str | None) -> bool:
         """Whether what is stored is not what was given."""
@@ -199,8 +223,17 @@ class Authority:
         elif command.what not in _ON_JOBS:
             if replace(before, slots=Slots()) != replace(after, slots=Slots()):
                 self._violated("a command changes nothing else", f"{job}: by {writer.name}", job)
+        elif command.what is What.REWIND and not self._is_set_back(writer, command, before, after):
+            text = f"{job}: {before.planned_to} -> {after.planned_to} by {writer.name}"
+            self._violated("a job is set back as far as was asked", text, job)
         elif before.slots != after.slots:
             self._violated("a command changes nothing else", f"slots of {job} by {writer.name}", job)
+
+    def _is_set_back(self, writer: Process, command: Command, before: JobState, after: JobState) -> bool:
+        asked = self._asks(writer, What.REWIND, after.name) and command.since is not None
+        whole = command.since is not None and after.planned_to <= command.since < after.planned_to + SECOND
+        plans = ("schedule_hash", "zone_data", "resumed_at", "removed_at", "paused")
+        return asked and whole and all(getattr(before, name) == getattr(after, name) for name in plans)
 
     def _alert(self, writer: Process, before: Alert | None, after: Alert) -> None:
         closes = before is not None and before.is_open and not after.is_open
@@ -214,6 +247,9 @@ class Authority:
             writer.wrote = True
 
     def _deleted(self, writer: Process, item: Gap | RunRecord) -> None:
+        command = writer.command
+        if isinstance(item, Gap) and command and command.gaps and self._asks(writer, What.REWIND, item.job):
+            return
         what = item.ref.id if isinstance(item, RunRecord) else f"gap {item.key}"
         job = item.ref.job if isinstance(item, RunRecord) else item.job
         self._violated("the ledger forgets nothing", f"{what} by {writer.name}", job)

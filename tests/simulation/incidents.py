@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cronce.core.jobstate import JobState
+from cronce.core.jobstate import Gap, JobState
+from cronce.core.records import RunRecord
+from cronce.core.run import Notice
 from cronce.core.schedule import schedule_from_spec
 from cronce.testing import job_key
+from cronce.testing.keys import key_of
 from tests.simulation.scenario import SECOND, Happening, Incident
 
 SET_BACK = timedelta(hours=2)
+RESTORE = timedelta(minutes=3)
+"""What is younger is not lost: restoring a table takes longer."""
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -29,6 +34,7 @@ class Incidents:
         on: what is happening now, to which job.
         deleted: jobs whose item somebody deleted.
         restored: jobs whose item somebody set back.
+        lost: jobs of whose records some were lost, and when.
         changes: how often something began or ended.
     """
 
@@ -37,6 +43,7 @@ class Incidents:
         self.on: Counter[tuple[Happening, str]] = Counter()
         self.deleted: set[str] = set()
         self.restored: set[str] = set()
+        self.lost: dict[str, datetime] = {}
         self.changes = 0
 
     def plan(self) -> None:
@@ -58,6 +65,8 @@ class Incidents:
                 self._world.operators.work(incident)
             case Happening.ITEM_GONE:
                 self._delete(incident.job)
+            case Happening.RECORDS_LOST:
+                self._lose(incident)
             case Happening.ITEM_BACK:
                 self._set_back(incident.job)
             case _:
@@ -103,6 +112,28 @@ class Incidents:
             first = schedule_from_spec(state.schedule).next_after(before)
             back = replace(state, planned_to=before, planned_local=local, next_at=first, due_at=first)
             self._world.edit("restore", back)
+
+    def _lose(self, incident: Incident) -> None:
+        """Of what has been told and is over, most is lost from some time on, and operators see to it.
+
+        What is under way stays: it is another question what becomes of a worker whose run has vanished.
+        """
+        world, job = self._world, incident.job
+        since = world.hub.now - world.chance.span(f"{incident}/since", 600, 6 * 3600)
+        keys = []
+        for item in world.store.table.partition(f"JOB#{job}"):
+            over = isinstance(item, Gap) or (isinstance(item, RunRecord) and item.status.is_final)
+            if not over or not isinstance(item, Gap | RunRecord) or item.notice is Notice.PENDING:
+                continue
+            first = item.first if isinstance(item, Gap) else item.ref.scheduled_at
+            manual = isinstance(item, RunRecord) and item.ref.suffix
+            first = first if first <= world.hub.now - RESTORE else since
+            if first > since and not manual and world.chance.happens(f"{incident}/{first}", 0.7):
+                keys.append(key_of(item))
+        for key in keys:
+            self.lost[job] = world.hub.now
+            world.execute(None, "hand.remove", partial(world.store.remove, key))
+        world.operators.recover(incident, since)
 
     def _delete(self, job: str) -> None:
         """Somebody deletes a job's item, deployed or not."""

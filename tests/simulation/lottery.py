@@ -75,6 +75,7 @@ _LASTS = {
     Happening.OPERATED: (60, 2 * 3600),
     Happening.ITEM_GONE: (60, 60),
     Happening.ITEM_BACK: (60, 60),
+    Happening.RECORDS_LOST: (60, 60),
     Happening.BROKEN: (60, 4 * 3600),
 }
 _OF_A_JOB = {
@@ -86,6 +87,7 @@ _OF_A_JOB = {
     Happening.OPERATED,
     Happening.ITEM_GONE,
     Happening.ITEM_BACK,
+    Happening.RECORDS_LOST,
 }
 
 
@@ -166,6 +168,14 @@ def drawn(seed: int, shape: Shape = WIDE) -> Scenario:
     )
 
 
+class Calendar(frozenset[date]):
+    """Dates that are excluded by a callable."""
+
+    def __call__(self, day: date) -> bool:
+        """Whether the day is excluded."""
+        return day in self
+
+
 @dataclass(frozen=True, slots=True)
 class _Stage:
     """What jobs are drawn for."""
@@ -235,7 +245,7 @@ def _policies(chance: Chance, what: str, start: datetime) -> dict[str, Any]:
             f"{what} lateness", (None, None, timedelta(minutes=4), timedelta(hours=2))
         ),
         "catch_up_cap": chance.one_of(f"{what} cap of runs", (2, 5, 8)),
-        "exclude": frozenset(days) if excluded else (),
+        "exclude": chance.one_of(f"{what} excludes", (frozenset, Calendar))(days) if excluded else (),
     }
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,9 @@ COMMANDS = (
     What.RETRY,
     What.RESOLVE,
     What.ACKNOWLEDGE,
+    What.BACKFILL,
+    What.BACKFILL,
+    What.REWIND,
 )
 """What operators do when they act, one as likely as the other; who finds a job paused resumes it."""
 PEOPLE = ("ada", "bob", "cyd")
@@ -45,9 +48,14 @@ LOOKED_AT = 6
 """The newest runs that an operator chooses from."""
 AGAIN = 3
 """Times that a command without an answer is given in all."""
+LONG_BEFORE = timedelta(days=2)
+"""A backfill may go back to before the job was there, so far."""
+HOUR = timedelta(hours=1)
 WORK_ADDED = 15 * MINUTE
 """Nobody asks for more runs while those that there are take longer than this."""
-CARRIED_OUT, REFUSED, NO_ANSWER = "carried out", "refused", "no answer"
+FILLED = 5
+"""Times that one backfill asks for, at most."""
+CARRIED_OUT, REFUSED, BROKEN_OFF, NO_ANSWER = "carried out", "refused", "broken off", "no answer"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +69,10 @@ class Command:
         step: of that run.
         text: JSON: the input of a trigger, the value of a step that was done.
         lasts: how long a pause is wanted.
+        since: of a backfill, the first instant; of a rewind, where the job is set back to.
+        until: of a backfill, the last instant.
+        gaps: times in gaps too.
+        breaks_off: of a backfill: it is left after so many times; 0 = it is not.
     """
 
     what: What
@@ -69,6 +81,10 @@ class Command:
     step: str = ""
     text: str | None = None
     lasts: timedelta = MINUTE
+    since: datetime | None = None
+    until: datetime | None = None
+    gaps: bool = False
+    breaks_off: int = 0
 
 
 class Operators:
@@ -115,6 +131,21 @@ class Operators:
         for ref in sorted(self._world.watch.unfinished[incident.job]):
             self.give(Command(what=What.CANCEL, job=incident.job, ref=ref), f"{incident}/{ref.key}")
 
+    def recover(self, incident: Incident, since: datetime) -> None:
+        """Records since then were lost: the job is set back, or what is missing is backfilled."""
+        world, job, occasion = self._world, incident.job, f"{incident}/recovery"
+        gaps = world.chance.happens(f"{occasion}/gaps", 0.4)
+        command = Command(what=What.REWIND, job=job, since=since, gaps=gaps)
+        if world.chance.happens(f"{occasion}/backfill", 0.3):
+            command = Command(what=What.BACKFILL, job=job, since=since, until=world.hub.now, gaps=True)
+        soon = world.hub.now + world.chance.span(f"{occasion}/soon", 1, 1200)
+        for number in range(1 + world.chance.happens(f"{occasion}/two at once", 0.3)):
+            world.hub.at(soon, partial(self._if_room, command, f"{occasion}/{number}"))
+
+    def _if_room(self, command: Command, occasion: str) -> None:
+        if self._has_room(command.job, FILLED):
+            self.give(command, occasion)
+
     def paused(self, command: Command) -> None:
         """A pause was written: it ends one day, and before the history does."""
         now, trouble_ends = self._world.hub.now, self._world.scenario.trouble_ends
@@ -146,8 +177,10 @@ class Operators:
         if command.what is What.RESUME:
             again = isinstance(state, JobState) and state.paused is not None
         else:
-            again = result is None and number < AGAIN and not world.is_calm
+            unfinished = result in (None, BROKEN_OFF)
+            again = unfinished and number < AGAIN and not world.is_calm
         if again:
+            command = replace(command, breaks_off=0)
             later = world.chance.span(f"{occasion}/{number}/again", 5, 300)
             world.hub.at(world.hub.now + later, partial(self.give, command, occasion, number + 1))
 
@@ -155,13 +188,13 @@ class Operators:
 
     def _carried_out(self, process: Process, command: Command) -> str:
         try:
-            self._given(self._operations(process), command, process)
+            return self._given(self._operations(process), command, process) or CARRIED_OUT
         except (OperationRefusedError, JobNotFoundError) as error:
             process.note(f"refused: {error}")
             return REFUSED
-        return CARRIED_OUT
 
-    def _given(self, operations: Operations, command: Command, process: Process) -> None:
+    def _given(self, operations: Operations, command: Command, process: Process) -> str | None:
+        """Give the command; returns how it ended, if not well."""
         job, ref = command.job, command.ref or RunRef(command.job, self._world.hub.start)
         by = self._world.chance.one_of(f"{process.name}/by", PEOPLE)
         why = process.name[-100:]
@@ -183,6 +216,31 @@ class Operators:
                 process.says_changed(True)
             case What.ACKNOWLEDGE:
                 process.says_changed(operations.acknowledge(job, by=by, why=why))
+            case What.REWIND:
+                assert command.since is not None
+                operations.rewind(job, command.since, replan_gaps=command.gaps, by=by, why=why)
+                process.says_changed(True)
+            case What.BACKFILL:
+                return self._filled(operations, command, process, (by, why))
+        return None
+
+    def _filled(
+        self, operations: Operations, command: Command, process: Process, signature: tuple[str, str]
+    ) -> str | None:
+        assert command.since is not None
+        assert command.until is not None
+        by, why = signature
+        plan = operations.preview(command.job, command.since, command.until, gaps=command.gaps)
+        created = 0
+        for filled in operations.backfill(plan, by=by, why=why):
+            created += filled.created
+            if not self._world.accounts.accounts_for(command.job, filled.at):
+                text = f"{filled.at:%Y-%m-%d %H:%M} by {process.name}"
+                self._world.violated("what was backfilled is on record", text, command.job)
+            if filled.number == command.breaks_off:
+                return BROKEN_OFF
+        process.says_changed(created > 0)
+        return None
 
     def _operations(self, process: Process) -> Operations:
         world, store = self._world, self._world.store
@@ -213,6 +271,10 @@ class Operators:
                 return self._resolve(job, occasion)
             case What.TRIGGER:
                 return self._trigger(job, occasion)
+            case What.BACKFILL:
+                return self._backfill(job, occasion)
+            case What.REWIND:
+                return self._rewind(job, occasion)
             case _:
                 return Command(what=what, job=job)
 
@@ -235,6 +297,33 @@ class Operators:
         given = self._world.chance.one_of(f"{occasion}/input", INPUTS)
         text = None if given is None else json.dumps(given)
         return Command(what=What.TRIGGER, job=job, text=text) if self._has_room(job) else None
+
+    def _backfill(self, job: str, occasion: str) -> Command | None:
+        """A few times in a row: of a gap, or any, with what is still to come now and then."""
+        world, chance = self._world, self._world.chance
+        state, now = world.item(job_key(job)), world.hub.now
+        if not isinstance(state, JobState) or not self._has_room(job, FILLED):
+            return None
+        first = max(now - chance.span(f"{occasion}/since", 60, 2 * 86400), world.scenario.start - LONG_BEFORE)
+        gaps = world.accounts.gaps_of(job)
+        if gaps and chance.happens(f"{occasion}/of a gap", 0.5):
+            first = chance.one_of(f"{occasion}/gap", gaps).first - SECOND
+        times = world.accounts.oracle.between(state.schedule, first, now + HOUR)[:FILLED]
+        return Command(
+            what=What.BACKFILL,
+            job=job,
+            since=times[0] if times else first,
+            until=times[-1] if times else now,
+            gaps=chance.happens(f"{occasion}/gaps", 0.6),
+            breaks_off=chance.one_of(f"{occasion}/breaks off", (0, 0, 1, 2)),
+        )
+
+    def _rewind(self, job: str, occasion: str) -> Command | None:
+        chance = self._world.chance
+        to = self._world.hub.now - chance.span(f"{occasion}/to", 30, 6 * 3600)
+        gaps = chance.happens(f"{occasion}/gaps", 0.5)
+        command = Command(what=What.REWIND, job=job, since=to, gaps=gaps)
+        return command if self._has_room(job, FILLED) else None
 
     def _resolve(self, job: str, occasion: str) -> Command | None:
         """A step that was started and not finished: they look whether its effect is there."""

@@ -101,6 +101,7 @@ class Happening(StrEnum):
     OPERATED = "operators at work"
     ITEM_GONE = "job item deleted"
     ITEM_BACK = "job item restored"
+    RECORDS_LOST = "records lost"
 
     __hash__ = str.__hash__  # an enum's own is slow, and every call asks what is happening
 

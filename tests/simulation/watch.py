@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from cronce.core.acts import What
 from cronce.core.claim import CLAIM_TTL, TAKE_OVER_AFTER
 from cronce.core.jobstate import JobState
 from cronce.core.lease import BELIEF_MARGIN, CLOCK_SKEW, LEASE_TTL
@@ -193,7 +194,8 @@ class Watch:
         if before is None:
             return
         same = before.schedule_hash == after.schedule_hash
-        if same and after.planned_to < before.planned_to and writer is not None:
+        asked = writer is not None and writer.command is not None and writer.command.what is What.REWIND
+        if same and after.planned_to < before.planned_to and writer is not None and not asked:
             text = f"{before.planned_to} -> {after.planned_to}"
             self._world.violated("planned_to never moves back", text, after.name)
         self._tokens[after.name] = max(self._tokens[after.name], before.slots.fencing_token)

@@ -211,7 +211,7 @@ class World:
         self.timeline.write(process.name if process else "hand", name, changes)
         self.watch.transaction(process, name, changes)
         self.authority.transaction(process, name, changes)
-        self.accounts.transaction(changes)
+        self.accounts.transaction(process, changes)
         self.alarms.transaction(changes)
         self.stream.put(self.store.table.drain_stream())
 
