@@ -9,7 +9,7 @@ from typing import Any
 from cronce.core.retry import Retry
 from cronce.core.schedule import At, Cron, Every, Schedule
 from tests.simulation.chance import Chance
-from tests.simulation.faults import Fault, Weather
+from tests.simulation.faults import STANDSTILLS, Fault, Weather
 from tests.simulation.scenario import (
     DAY,
     MINUTE,
@@ -105,6 +105,7 @@ class Shape:
         only: the kinds of faults that there may be.
         happenings: the kinds of incidents that there may be.
         trouble: probabilities that an attempt goes wrong by the job's own fault.
+        parts: what functions of jobs do.
         no_mapping: probability that the stream's mapping is off from beginning to end: the sweep is enough.
     """
 
@@ -117,6 +118,7 @@ class Shape:
     only: tuple[Fault, ...] = tuple(Fault)
     happenings: tuple[Happening, ...] = (*Happening, Happening.OPERATED)
     trouble: tuple[float, ...] = (0.0, 0.0, 0.05, 0.3)
+    parts: tuple[Part, ...] = tuple(Part)
     no_mapping: float = 0.1
 
 
@@ -128,8 +130,18 @@ STALLING = replace(STORMY, fair=(0.04,), dense=1.0, kinds=1.0, only=(Fault.STOPP
 """Processes stand still for minutes, and nothing else goes wrong with calls."""
 OPERATING = replace(STORMY, fair=(0.03,), kinds=1.0, only=(Fault.OPERATOR_ACTS,))
 """Operators act between the calls of others."""
+HURRIED = replace(
+    OPERATING, only=(Fault.OPERATOR_ACTS, Fault.CONFLICT, Fault.REPLY_LOST, Fault.STOPPED), no_mapping=0.0
+)
+"""Operators act while processes stand still and calls meet each other."""
+STANDING = replace(
+    OPERATING, fair=(0.06,), only=(Fault.OPERATOR_ACTS, *STANDSTILLS), parts=(Part.ONCE,), no_mapping=0.0
+)
+"""Operators act while processes stand still that do what must not be repeated."""
 RESTORED = replace(STORMY, happenings=(Happening.ITEM_BACK, Happening.SCHEDULER_DOWN))
 """Items are set back by hand."""
+LOST = replace(STORMY, happenings=(Happening.RECORDS_LOST, Happening.SCHEDULER_DOWN, Happening.OPERATED))
+"""Records are lost, and operators see to it."""
 DELETED = replace(STORMY, happenings=(Happening.ITEM_GONE, Happening.GONE))
 """Items are deleted by hand, also of jobs that are not deployed at that time."""
 UNMAPPED = replace(STORMY, no_mapping=1.0)
@@ -148,7 +160,7 @@ def drawn(seed: int, shape: Shape = WIDE) -> Scenario:
     trouble_ends = start + days * DAY
     dense = shape.dense if days <= 0.5 else 0.0
     most = 20 if days >= LONG else 5 if days > STORMY.days[-1] else 3
-    stage = _Stage(start, days, dense, shape.trouble)
+    stage = _Stage(start, days, dense, shape.trouble, shape.parts)
     jobs = tuple(_job(chance, number, stage) for number in range(chance.number("jobs", 1, most)))
     kinds = tuple(kind for kind in shape.only if chance.happens(f"kind {kind}", shape.kinds))
     turns = chance.one_of("turns", (0.0, 0.05, 0.3))
@@ -184,6 +196,7 @@ class _Stage:
     days: float
     dense: float
     trouble: tuple[float, ...]
+    parts: tuple[Part, ...]
 
 
 def _job(chance: Chance, number: int, stage: _Stage) -> JobPlan:
@@ -201,7 +214,7 @@ def _job(chance: Chance, number: int, stage: _Stage) -> JobPlan:
                 policies=_policies(chance, f"{what} changed", stage.start) if more else policies,
             ),
         ),
-        pieces=_pieces(chance, what, stage.days),
+        pieces=_pieces(chance, what, stage),
         trouble=chance.one_of(f"{what} trouble", stage.trouble),
     )
 
@@ -249,11 +262,11 @@ def _policies(chance: Chance, what: str, start: datetime) -> dict[str, Any]:
     }
 
 
-def _pieces(chance: Chance, what: str, days: float) -> tuple[Piece, ...]:
+def _pieces(chance: Chance, what: str, stage: _Stage) -> tuple[Piece, ...]:
     pieces = []
     for number in range(chance.number(f"{what} pieces", 1, 3)):
-        part = chance.one_of(f"{what} piece {number}", tuple(Part))
-        seconds = chance.one_of(f"{what} seconds {number}", QUICK if days >= LONG else ALL_PACES)
+        part = chance.one_of(f"{what} piece {number}", stage.parts)
+        seconds = chance.one_of(f"{what} seconds {number}", QUICK if stage.days >= LONG else ALL_PACES)
         items = chance.number(f"{what} items {number}", 1, 12) if part is Part.EACH else 0
         pieces.append(
             Piece(

@@ -18,7 +18,7 @@ from cronce.core.acts import What
 from cronce.core.errors import JobNotFoundError, OperationRefusedError
 from cronce.core.jobstate import JobState
 from cronce.core.records import RunRecord, RunRef, StepRecord, StepStatus
-from cronce.core.run import Reason, RunStatus
+from cronce.core.run import RunStatus
 from cronce.engine.operations import Operations
 from cronce.testing import job_key
 from tests.simulation.process import Process
@@ -260,23 +260,20 @@ class Operators:
     def _drawn(self, job: str, occasion: str) -> Command | None:
         """A command that there is some reason for."""
         what = self._world.chance.one_of(f"{occasion}/what", COMMANDS)
-        match what:
-            case What.PAUSE:
-                return self._pause_or_resume(job, occasion)
-            case What.CANCEL:
-                return self._about_a_run(what, job, occasion, self._unfinished(job))
-            case What.RETRY:
-                return self._about_a_run(what, job, occasion, self._without_success(job))
-            case What.RESOLVE:
-                return self._resolve(job, occasion)
-            case What.TRIGGER:
-                return self._trigger(job, occasion)
-            case What.BACKFILL:
-                return self._backfill(job, occasion)
-            case What.REWIND:
-                return self._rewind(job, occasion)
-            case _:
-                return Command(what=what, job=job)
+        if what in (What.RETRY, What.ACKNOWLEDGE) and (resolve := self._resolve(job, occasion)):
+            return resolve  # it is what the alert asks for
+        if what is What.CANCEL:
+            return self._about_a_run(what, job, occasion, self._unfinished(job))
+        if what is What.RETRY:
+            return self._about_a_run(what, job, occasion, self._without_success(job))
+        choose = {
+            What.PAUSE: self._pause_or_resume,
+            What.RESOLVE: self._resolve,
+            What.TRIGGER: self._trigger,
+            What.BACKFILL: self._backfill,
+            What.REWIND: self._rewind,
+        }.get(what)
+        return choose(job, occasion) if choose else Command(what=what, job=job)
 
     def _pause_or_resume(self, job: str, occasion: str) -> Command:
         state = self._world.item(job_key(job))
@@ -321,26 +318,27 @@ class Operators:
     def _rewind(self, job: str, occasion: str) -> Command | None:
         chance = self._world.chance
         to = self._world.hub.now - chance.span(f"{occasion}/to", 30, 6 * 3600)
-        gaps = chance.happens(f"{occasion}/gaps", 0.5)
+        gaps, known = chance.happens(f"{occasion}/gaps", 0.6), self._world.accounts.gaps_of(job)
+        if known and chance.happens(f"{occasion}/to a gap", 0.7):
+            to = known[-1].first - SECOND
         command = Command(what=What.REWIND, job=job, since=to, gaps=gaps)
         return command if self._has_room(job, FILLED) else None
 
     def _resolve(self, job: str, occasion: str) -> Command | None:
         """A step that was started and not finished: they look whether its effect is there."""
-        chance, runs = self._world.chance, self._runs(job)
-        uncertain = [run for run in runs if run.reason is Reason.STEP_UNCERTAIN]
-        refs = [run.ref for run in uncertain] or list(self._world.watch.unfinished[job])
-        ref = chance.one_of(f"{occasion}/run", refs) if refs else None
-        items = self._world.store.table.partition(ref.id) if ref else []
-        step = next(
-            (item for item in items if isinstance(item, StepRecord) and item.status is StepStatus.STARTED),
-            None,
-        )
-        if ref is None or step is None:
+        if not any(piece.part is Part.ONCE for piece in self._plans[job].pieces):
             return None
-        done = (ref.id, step.name) in self._world.outside.effects
+        runs = [*self._unfinished(job), *self._without_success(job)]
+        items = [item for run in runs for item in self._world.store.table.partition(run.ref.id)]
+        started = [
+            item for item in items if isinstance(item, StepRecord) and item.status is StepStatus.STARTED
+        ]
+        if not started:
+            return None
+        step = self._world.chance.one_of(f"{occasion}/step", started)
+        done = (step.ref.id, step.name) in self._world.outside.effects
         text = json.dumps(f"{step.name} was seen") if done else None
-        return Command(what=What.RESOLVE, job=job, ref=ref, step=step.name, text=text)
+        return Command(what=What.RESOLVE, job=job, ref=step.ref, step=step.name, text=text)
 
     def _runs(self, job: str) -> list[RunRecord]:
         items = self._world.store.table.partition(f"JOB#{job}")

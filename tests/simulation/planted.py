@@ -12,23 +12,37 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from cronce.core import adoption, claim, health, moves, planning, slots
+from cronce.core import (
+    adoption,
+    backfill,
+    claim,
+    health,
+    moves,
+    operator_moves,
+    pausing,
+    planning,
+    resolution,
+    rewinding,
+    slots,
+)
 from cronce.core import stretch as stretch_module
 from cronce.core.alerting import RECOVERED
 from cronce.core.answers import Applied, CommitOutcome
 from cronce.core.changes import Guard, RunChange
 from cronce.core.instants import to_key
+from cronce.core.job_change import JobChange
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import Slots
 from cronce.core.run import Dispatch, RunStatus
 from cronce.core.steps import to_json
-from cronce.engine import held_claim, plan_writer, reconciliation, run_handle, slot_holders, sweep
+from cronce.engine import held_claim, plan_writer, reconciliation, run_handle, slot_holders, step_log, sweep
 from cronce.engine.alert_desk import AlertDesk
 from cronce.engine.ledger import Ledger
+from cronce.engine.operations import backfilling, on_jobs
 from cronce.engine.plan_writer import PlanWriter
 from cronce.engine.step_log import StepLog
 from cronce.testing import LeaseItem, job_key, planning_stores, run_key, run_stores
-from cronce.testing.keys import LEASE
+from cronce.testing.keys import LEASE, input_key
 from cronce.testing.planning_stores import MemoryLeaseStore, MemoryPlanStore
 from cronce.testing.run_stores import MemoryRunStore, MemoryStepStore
 from cronce.testing.table import MemoryTable
@@ -36,9 +50,12 @@ from tests.simulation.functions import Functions
 from tests.simulation.lottery import (
     DELETED,
     FAILING,
+    HURRIED,
+    LOST,
     OPERATING,
     RESTORED,
     STALLING,
+    STANDING,
     STORMY,
     UNHEARD,
     UNMAPPED,
@@ -293,6 +310,79 @@ def _never_late(*_: object) -> None:
     return None
 
 
+# --- operators --------------------------------------------------------------------------------------------
+
+
+def _under_its_own_key(state: Any, at: Any, job: Any, act: Any) -> RunChange:
+    change = _FILLED(state, at, job, act)
+    run = replace(change.after, ref=replace(change.after.ref, suffix="backfill"))
+    taken = change.slots and replace(change.slots, after=replace(change.slots.after, held=frozenset()))
+    return replace(change, after=run, slots=taken if taken and taken.after != taken.before else None)
+
+
+_FILLED = backfill.filled
+
+
+def _only_as_it_was(self: RunChange, stored: Any, step: Any = None) -> bool:
+    moved = self.before is None and stored is not None and stored.rev > 1
+    return not moved and _WROTE(self, stored, step)
+
+
+_WROTE = RunChange.wrote
+
+
+def _whether_it_exists_or_not(self: Any, change: RunChange, stored: Any) -> bool:
+    return change.guard is Guard.BORN or _GUARD(self, change, stored)
+
+
+def _pending_beside_the_slots(state: Any, at: Any, job: Any, act: Any) -> RunChange:
+    change = _FILLED(state, at, job, act)
+    return change if change.slots is None else replace(change, slots=None)
+
+
+def _as_much_as_it_had(run: Any, now: Any) -> object:
+    return replace(_BROUGHT_BACK(run, now), max_attempts=run.max_attempts)
+
+
+_BROUGHT_BACK = operator_moves.brought_back
+
+
+def _whoever_holds_it(self: Any, change: RunChange, policy: Any) -> Applied:
+    if change.after.act is not None and change.after.status is RunStatus.CANCELLED:
+        applied: Applied = self.apply(change)
+        return applied
+    return _MOVE(self, change, policy)
+
+
+_MOVE = Ledger.move
+
+
+def _never(*_: object, **__: object) -> bool:
+    return False
+
+
+def _in_no_place(state: JobState, act: Any) -> JobState | None:
+    after = pausing.resumed(state, act)
+    return None if after is None else replace(after, due_at=None)
+
+
+def _nothing_settled(times: Any, accounted: Any) -> tuple[()]:
+    return ()
+
+
+def _before_the_condition(self: Any, change: RunChange) -> Applied:
+    if change.input:
+        self._table.put(input_key(change.input), change.input)
+    return _APPLY(self, change)
+
+
+_APPLY = MemoryRunStore.apply
+
+
+def _forgotten(self: Any) -> None:
+    return None
+
+
 PLANTED = (
     Planted(
         name="records and planned_to in two transactions",
@@ -475,6 +565,90 @@ PLANTED = (
         history="The write of the alert is refused or lost: the failure is told to nobody.",
         damages=((AlertDesk, "_write_decision", _recorded_before_written),),
         shape=UNHEARD,
+    ),
+    Planted(
+        name="a backfilled run has a key of its own",
+        history="Any backfill: the occurrence is on record twice, or nowhere.",
+        damages=((backfilling, "filled", _under_its_own_key),),
+        shape=OPERATING,
+    ),
+    Planted(
+        name="a backfill is not conditional on absence",
+        history="Two operators backfill one stretch, and the second one's runs overwrite the first one's.",
+        damages=((MemoryRunStore, "_guard_holds", _whether_it_exists_or_not),),
+        shape=OPERATING,
+    ),
+    Planted(
+        name="a backfilled run takes its slot in no write",
+        history="A backfill while others run: it is queued, and not counted.",
+        damages=((backfilling, "filled", _pending_beside_the_slots),),
+        shape=OPERATING,
+    ),
+    Planted(
+        name="what a lost run had finished is done again",
+        history="A record is lost, its job set back: the first slice of the new run looks nothing up.",
+        damages=((step_log, "was_born_late", _never),),
+        shape=LOST,
+    ),
+    Planted(
+        name="a run is brought back without an attempt",
+        history="A run that had all its attempts is retried.",
+        damages=((operator_moves, "brought_back", _as_much_as_it_had),),
+        shape=OPERATING,
+    ),
+    Planted(
+        name="a cancelled run keeps its slot",
+        history="A run that waits for its backoff is cancelled.",
+        damages=((Ledger, "move", _whoever_holds_it),),
+        shape=OPERATING,
+    ),
+    Planted(
+        name="a request to stop is overtaken",
+        history="A run is cancelled while its worker puts it to sleep.",
+        damages=((RunChange, "met_stop", _never),),
+        shape=OPERATING,
+    ),
+    Planted(
+        name="a resumed job is not in the index",
+        history="A job is paused, and resumed.",
+        damages=((on_jobs, "resumed", _in_no_place),),
+        shape=OPERATING,
+    ),
+    Planted(
+        name="a rewind is not conditional on the job as read",
+        history="A job is paused or planned between the read and the write of a rewind.",
+        damages=((JobChange, "was_read", _always),),
+        shape=OPERATING,
+    ),
+    Planted(
+        name="a rewind plans again what is accounted for",
+        history="A job is set back over times that have records.",
+        damages=((rewinding, "_stretches", _nothing_settled),),
+        shape=LOST,
+    ),
+    Planted(
+        name="an input is written before the condition of its run",
+        history="A trigger with a long input meets another transaction.",
+        damages=((MemoryRunStore, "apply", _before_the_condition),),
+        shape=HURRIED,
+    ),
+    Planted(
+        name="a manual run is known by its first state only",
+        history="The reply to a trigger is lost, and the run is claimed before it is sent again.",
+        damages=((RunChange, "wrote", _only_as_it_was),),
+        shape=HURRIED,
+    ),
+    Planted(
+        name="redo is not refused while a worker may be at it",
+        history="A worker is in the middle of an at-most-once step when its claim is lost.",
+        damages=((resolution, "REDO_AFTER", timedelta(days=-1)),),
+        shape=STANDING,
+    ),
+    Planted(
+        name="an act makes way for another one and is lost",
+        history="A run is retried twice.",
+        damages=((RunChange, "past_act", property(_forgotten)),),
+        shape=OPERATING,
     ),
     Planted(
         name="late runs are not looked for",
