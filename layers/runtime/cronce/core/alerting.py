@@ -218,10 +218,10 @@ def _grown(alert: Alert, findings: Sequence[Finding]) -> Alert:
                 del times[other]
         elif known is None:
             count += 1
-        if known is not None and _outranks(known, finding):
-            count -= finding.count > 1  # its time was counted when it failed
-        else:
+        if known is None or known.trouble is not Trouble.FAILED or finding.last is None:
             times[key] = finding.time
+        else:  # a run that failed outranks the gap that begins with its time, and is counted already
+            count -= finding.count > 1
     kept = _kept(times.values())
     return alert if (kept, count) == (alert.times, alert.count) else replace(alert, times=kept, count=count)
 
@@ -242,19 +242,14 @@ def _kept(times: Iterable[TroubledTime]) -> tuple[TroubledTime, ...]:
 
 
 def _is_news(alert: Alert, finding: Finding) -> bool:
-    """Whether a closed alert opens again for a finding.
-
-    It does for a new time, for a late or skipped one that failed after all, and for one that ended once more.
-    """
+    """Whether a closed alert opens again: for a new time, one that fails after all, or ends once more."""
     known = {_key(time): time for time in alert.times}.get(_key(finding.time))
     if known is None:
         return not _was_forgotten(alert, finding)
-    if known.trouble is Trouble.MISSED:
+    if known.trouble is not Trouble.FAILED and known.ended_at is None:  # it was missed, or begins a gap
         return finding.time.trouble is Trouble.FAILED
     ended, before = finding.time.ended_at, known.ended_at
-    if before is None:  # of a gap: the run that a person asked for in its place has failed
-        return known.trouble is not Trouble.FAILED and finding.time.trouble is Trouble.FAILED
-    return ended is not None and ended > before
+    return ended is not None and before is not None and ended > before
 
 
 def _was_forgotten(alert: Alert, finding: Finding) -> bool:
@@ -286,11 +281,6 @@ def _covers(finding: Finding, time: TroubledTime) -> bool:
         and (time.job, time.suffix) == (finding.time.job, "")
         and finding.time.scheduled_at <= time.scheduled_at <= (finding.last or finding.time.scheduled_at)
     )
-
-
-def _outranks(known: TroubledTime, finding: Finding) -> bool:
-    """Whether a run that failed is listed for the time with which a gap begins; both are found at once."""
-    return known.trouble is Trouble.FAILED and finding.last is not None
 
 
 def _is_good(run: RunRecord) -> bool:
