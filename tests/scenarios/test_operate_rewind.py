@@ -131,6 +131,21 @@ def test_what_a_lost_run_had_finished_is_not_done_again(kitchen: Kitchen, comman
     assert (cooked, values) == ([at(10)], [1, 1])
 
 
+def test_a_rewind_whose_reply_was_missed_while_a_tick_planned_is_done(kitchen: Kitchen) -> None:
+    kitchen.lose(7)
+
+    def loses(called: str, when: str) -> None:
+        if (called, when) == ("jobs.change", "after"):
+            kitchen.stack.store.on_call(None)
+            kitchen.stack.tick()
+            raise StoreError("no answer")
+
+    kitchen.stack.store.on_call(loses)
+    assert kitchen.rewind(at(6, 30)).times == (at(7),)
+    kitchen.settle()
+    assert kitchen.started == dict.fromkeys([at(hour) for hour in range(6, 10)], 1)
+
+
 def test_p34_runs_that_are_there_are_neither_planned_nor_started_nor_told(kitchen: Kitchen) -> None:
     kitchen.declare("skip")
     kitchen.lose(8)

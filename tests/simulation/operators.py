@@ -191,6 +191,8 @@ class Operators:
             return self._given(self._operations(process), command, process) or CARRIED_OUT
         except (OperationRefusedError, JobNotFoundError) as error:
             process.note(f"refused: {error}")
+            if command.what is not What.BACKFILL:  # it may be refused half-way
+                process.says_changed(False)
             return REFUSED
 
     def _given(self, operations: Operations, command: Command, process: Process) -> str | None:

@@ -245,8 +245,8 @@ class Process:
         return self.world.faults.call(self, name, partial(method, *args))
 
     def says_changed(self, changed: bool) -> None:
-        """The answer of its command, which must be true; after a lost reply it may be "so already"."""
-        if changed is not self.wrote and (changed or not self.disturbed):
+        """The answer of its command, which must be true, also when a reply was lost on the way."""
+        if changed is not self.wrote:
             text = f"{self.name} says {changed}, and wrote {self.wrote}"
             self.world.violated("an operator's answer is true", text)
 

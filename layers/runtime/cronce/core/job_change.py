@@ -39,7 +39,12 @@ class JobChange:
         return _planning(stored) == _planning(self.before)
 
     def wrote(self, stored: JobState) -> bool:
-        """Whether the stored job is this very change, whose reply was lost: nobody else has signed it so."""
+        """Whether the stored job has this very change, whose reply was lost: nobody else has signed it so.
+
+        A tick may have planned the job since.
+        """
+        if self.after.act is not None and self.after.act != self.before.act:
+            return stored.act == self.after.act
         return _planning(stored) == _planning(self.after)
 
 
