@@ -49,7 +49,8 @@ class Incidents:
     def plan(self) -> None:
         """Put them on the hub."""
         scenario, hub = self._world.scenario, self._world.hub
-        for incident in scenario.incidents:
+        jobs = {"", *(plan.name for plan in scenario.jobs)}  # of a shrunk history some are gone
+        for incident in (one for one in scenario.incidents if one.job in jobs):
             hub.at(incident.start, partial(self._begin, incident))
         hub.at(scenario.trouble_ends, self._calm_down)
 

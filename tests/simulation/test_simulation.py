@@ -24,7 +24,7 @@ from tests.simulation.world import World
 
 SEEDS = (5, 12, 30, 75, 81, 94, 96, 98)
 """Chosen for speed, and because nearly every kind of fault and incident is among them."""
-EVENTFUL = 5
+EVENTFUL = 4
 """Of the short and stormy ones."""
 
 
