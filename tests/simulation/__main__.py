@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import count, islice
-from multiprocessing import SimpleQueue, get_context
 from random import SystemRandom
 from time import perf_counter
 
 from cronce.core import values
 from tests.simulation.lottery import drawn
+from tests.simulation.processes import side_by_side
 from tests.simulation.report import Outcome, Totals, failure
 from tests.simulation.world import World
 
@@ -83,34 +84,8 @@ def played(seed: int) -> Outcome:
 
 def _outcomes(first: int, asked: argparse.Namespace) -> Iterator[Outcome]:
     """The outcomes of all seeds; of those of one process in their order."""
-    if asked.processes == 1:
-        yield from _share(first, asked, 0)
-        return
-    context = get_context("fork")
-    found: SimpleQueue[Outcome | None] = context.SimpleQueue()
-    workers = [context.Process(target=_work, args=(first, asked, n, found)) for n in range(asked.processes)]
-    for worker in workers:
-        worker.start()
-    at_work = len(workers)
-    while at_work:
-        outcome = found.get()
-        if outcome is None:
-            at_work -= 1
-        else:
-            yield outcome
-    for worker in workers:
-        worker.join()
-        if worker.exitcode:
-            raise SystemExit(f"a process ended with {worker.exitcode}: what it says is above")
-
-
-def _work(first: int, asked: argparse.Namespace, number: int, found: SimpleQueue[Outcome | None]) -> None:
-    """One of several processes. None is its last word, also if it fails."""
-    try:
-        for outcome in _share(first, asked, number):
-            found.put(outcome)
-    finally:
-        found.put(None)
+    shares = [partial(_share, first, asked, number) for number in range(asked.processes)]
+    return shares[0]() if asked.processes == 1 else side_by_side(shares)
 
 
 def _share(first: int, asked: argparse.Namespace, number: int) -> Iterator[Outcome]:
