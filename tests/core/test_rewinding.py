@@ -26,6 +26,7 @@ from tests.core.planned_job import DAY, HOUR, MINUTE, RETENTION, Planned, at, de
 
 HOURLY = Cron("0 * * * *")
 NOON = at("2026-01-05 12:00:04")
+SECOND = timedelta(seconds=1)
 
 
 def planned(policy: str = "all", schedule: Cron = HOURLY, seen: str = "2026-01-05 05:30:04") -> Planned:
@@ -221,6 +222,74 @@ def test_a_schedule_that_changes_before_the_next_tick_finds_nothing_twice() -> N
     assert "05 08:00" in menu.ran
     assert len(menu.ran) == len(set(menu.ran))
     assert menu.state.settled == ()
+
+
+def set_back_behind_noon_which_was_excluded() -> Planned:
+    """A gap from eleven to noon, and eight is lost; the calendar excludes nothing any more."""
+    menu = planned()
+    menu.runs = [run for run in menu.runs if run.ref.scheduled_at.hour not in (11, 12)]
+    first, last = at("2026-01-05 11:00:00"), at("2026-01-05 12:00:00")
+    excluded = GapReason.EXCLUDED
+    menu.gaps = [Gap(job="menu", first=first, last=last, count=2, reason=excluded, created_at=NOON)]
+    lose(menu, 8)
+    rewind(menu, at("2026-01-05 06:30:00"), now=NOON + SECOND)
+    return menu
+
+
+def test_a_schedule_adopted_within_the_minute_leaves_a_time_alone_that_a_gap_accounts_for() -> None:
+    menu = set_back_behind_noon_which_was_excluded()
+    menu.declared = declare(Cron("0,30 * * * *"), catch_up="all", max_lateness="2d")
+
+    menu.tick(NOON + 2 * SECOND)
+    menu.tick(NOON + 3 * SECOND)
+    menu.tick(NOON + 30 * MINUTE)
+
+    assert "05 08:00" in menu.ran
+    assert "05 12:00" not in menu.ran
+    assert menu.ran[-1] == "05 12:30"
+    assert menu.state.settled == ()
+
+
+def test_a_time_that_only_the_adopted_schedule_names_is_planned_though_times_around_it_are_settled() -> None:
+    """Another host's clock was two minutes ahead: what it planned lies beyond the tick that adopts."""
+    menu = set_back_behind_noon_which_was_excluded()
+    menu.declared = declare(Cron("0,59 * * * *"), catch_up="all", max_lateness="2d")
+
+    menu.tick(NOON - 2 * MINUTE)
+    menu.tick(NOON - MINUTE)
+    menu.tick(NOON + MINUTE)
+
+    assert [when for when in menu.ran if when > "05 11:00"] == ["05 11:59"]
+
+
+def test_a_schedule_that_cannot_be_read_when_another_is_adopted_leaves_settled_times_alone() -> None:
+    menu = set_back_behind_noon_which_was_excluded()
+    menu.state = replace(menu.state, schedule={"kind": "moon"}, schedule_hash="moon")
+
+    window = menu.tick(NOON + 2 * SECOND)
+    menu.tick(NOON + 3 * SECOND)
+
+    assert window.gaps == ()  # seven, the only time that is known, has its record
+    assert "05 12:00" not in menu.ran
+
+
+def test_a_job_that_begins_anew_after_it_was_set_back_has_no_time_in_two_gaps() -> None:
+    menu = set_back_behind_noon_which_was_excluded()
+    menu.state = replace(menu.state, removed_at=NOON + MINUTE)
+
+    menu.tick(NOON + 2 * DAY)
+
+    assert spans(menu.gaps)[1:] == ["05 08:00 - 05 08:00: 1 removed", "05 13:00 - 07 11:00: 47 removed"]
+    assert set(menu.accounts().values()) == {1}
+
+
+def test_a_tick_whose_clock_is_behind_what_is_settled_keeps_it() -> None:
+    menu = set_back_behind_noon_which_was_excluded()
+
+    menu.tick(NOON - MINUTE)
+    menu.tick(NOON + MINUTE)
+
+    assert set(menu.accounts().values()) == {1}
 
 
 def test_set_back_twice_before_a_tick_it_plans_what_is_missing_and_nothing_else() -> None:

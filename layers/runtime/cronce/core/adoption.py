@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import groupby
 
 from cronce.core.births import gap
 from cronce.core.job import Job
-from cronce.core.jobstate import Gap, GapReason, Held, JobState, JobWindow
+from cronce.core.jobstate import Gap, GapReason, Held, JobState, JobWindow, Settled
 from cronce.core.occurrences import EPOCH
 from cronce.core.records import Slots
 from cronce.core.schedule import At, Schedule, schedule_hash
@@ -96,8 +97,22 @@ def adopted(job: Job, state: JobState, end: datetime, moment: Moment) -> JobStat
         planned_local=first_wall(job.schedule, planned_to, next_at),
         resumed_at=None if resumed_at is None or resumed_at <= end else resumed_at,
         held=None,
-        settled=(),
+        settled=tuple(one for one in state.settled if one.last > planned_to),
     )
+
+
+def settled_beyond(state: JobState, schedule: Schedule, end: datetime) -> tuple[Settled, ...]:
+    """What is settled after an instant, time by time.
+
+    The next schedule may name times between those of the stored one, and nothing accounts for them.
+
+    Args:
+        state: as stored.
+        schedule: the stored one, which named the times.
+        end: from here on the next schedule is in force.
+    """
+    last = max((one.last for one in state.settled), default=end)
+    return tuple(Settled(first=at, last=at) for at in schedule.between(end, last) if state.is_settled(at))
 
 
 def expecting(state: JobState, next_at: datetime | None, moment: Moment) -> JobState:
@@ -120,24 +135,34 @@ def begun_anew(job: Job, state: JobState, schedule: Schedule, moment: Moment) ->
     end = max(state.planned_to, moment.anchor)
     found = schedule.between(state.planned_to, end, limit=COUNTED + 1)
     times, beyond = found[:COUNTED], found[COUNTED:]
-    gaps = _gaps(state.name, times, GapReason.REMOVED, moment)
+    gaps = _gaps(state, times, GapReason.REMOVED, moment)
     if beyond:
         cut = replace(state, planned_to=times[-1], held=Held.BEHIND, grace=job.grace)
         return JobWindow(before=state, after=expecting(cut, beyond[0], moment), gaps=gaps)
-    back = replace(state, removed_at=None, resumed_at=None, grace=job.grace)
+    settled = settled_beyond(state, schedule, end)
+    back = replace(state, removed_at=None, resumed_at=None, grace=job.grace, settled=settled)
     return JobWindow(before=state, after=adopted(job, back, end, moment), gaps=gaps)
 
 
 def redefined(job: Job, state: JobState, moment: Moment) -> JobWindow:
-    """The stored schedule cannot be read any more: of the stretch only its first occurrence is known."""
+    """The stored schedule cannot be read any more: of the stretch only its first occurrence is known.
+
+    Of what is settled only the ends of its stretches are known to be occurrences.
+    """
     end = max(state.planned_to, moment.anchor)
     missed = [state.next_at] if state.next_at is not None and state.planned_to < state.next_at <= end else []
-    gaps = _gaps(state.name, missed, GapReason.REDEFINED, moment)
-    back = replace(state, removed_at=None, grace=job.grace)
+    gaps = _gaps(state, missed, GapReason.REDEFINED, moment)
+    settled = tuple(Settled(first=one.last, last=one.last) for one in state.settled)
+    back = replace(state, removed_at=None, grace=job.grace, settled=settled)
     return JobWindow(before=state, after=adopted(job, back, end, moment), gaps=gaps)
 
 
-def _gaps(job: str, times: Sequence[datetime], reason: GapReason, moment: Moment) -> tuple[Gap, ...]:
-    if not times:
-        return ()
-    return (gap(job, (times[0], times[-1], len(times)), reason, moment.now, moment.retention),)
+def _gaps(state: JobState, times: Sequence[datetime], reason: GapReason, moment: Moment) -> tuple[Gap, ...]:
+    """Neighbouring times as one gap; what is settled is accounted for and in none."""
+    found = []
+    for is_settled, group in groupby(times, key=state.is_settled):
+        ats = list(group)
+        if not is_settled:
+            stretch = (ats[0], ats[-1], len(ats))
+            found.append(gap(state.name, stretch, reason, moment.now, moment.retention))
+    return tuple(found)

@@ -154,6 +154,10 @@ class JobState:
     act: Act | None = None
     slots: Slots = field(default_factory=Slots)
 
+    def is_settled(self, at: datetime) -> bool:
+        """Whether the job was set back behind a time that is accounted for."""
+        return any(one.holds(at) for one in self.settled)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobWindow:

@@ -33,7 +33,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cronce.core.adoption import Moment, adopted, begun_anew, expecting, first_sight, redefined
+from cronce.core.adoption import (
+    Moment,
+    adopted,
+    begun_anew,
+    expecting,
+    first_sight,
+    redefined,
+    settled_beyond,
+)
 from cronce.core.births import Births, merged
 from cronce.core.catch_up import judge
 from cronce.core.errors import DefinitionError
@@ -89,7 +97,8 @@ def _planned(job: Job, state: JobState, schedule: Schedule, moment: Moment) -> J
     if left is not None:
         after = _behind(here, schedule, stretch, left, moment)
     elif adopts:
-        after = adopted(job, here, end, moment)
+        settled = settled_beyond(state, schedule, end)
+        after = adopted(job, replace(here, settled=settled), end, moment)
     else:
         after = _up_to_date(here, schedule, stretch, moment)
     return _window(state, after, part.runs, part.gaps)
@@ -106,7 +115,7 @@ def _up_to_date(state: JobState, schedule: Schedule, stretch: Stretch, moment: M
         planned_local=last_wall(schedule, stretch.times, state.planned_local),
         resumed_at=None if resumed_at is None or resumed_at <= stretch.end else resumed_at,
         held=None,
-        settled=(),
+        settled=tuple(one for one in state.settled if one.last > stretch.end),
     )
 
 

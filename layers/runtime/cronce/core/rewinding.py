@@ -137,7 +137,7 @@ def rewound(state: JobState, to: datetime, past: Past, act: Act) -> JobChange:
 
 def missing(change: JobChange, times: Sequence[datetime]) -> tuple[datetime, ...]:
     """The times that are planned again."""
-    return tuple(at for at in times if not any(one.holds(at) for one in change.after.settled))
+    return tuple(at for at in times if not change.after.is_settled(at))
 
 
 def _end(state: JobState) -> datetime:

@@ -70,7 +70,7 @@ def _barred(job: Job, schedule: Schedule, times: Sequence[datetime], state: JobS
     answers: dict[date, bool] = {}
     barred: list[Fate | None] = []
     for at, repeated in zip(times, repeats(schedule, times, state.planned_local), strict=True):
-        if any(settled.holds(at) for settled in state.settled):
+        if state.is_settled(at):
             barred.append(Fate.SETTLED)
             continue
         if repeated or job.excluded is None:
