@@ -2,6 +2,7 @@
 
 * Every time that was asked for is told with what becomes of it; a dry run changes nothing.
 * More than a few runs are asked about first; the runs are made oldest first and wait their turn.
+* One that breaks off, for whatever reason, says how far it came, in JSON too.
 * Given again it makes nothing twice; what has a record is left alone, and what lies in a gap unless asked.
 """
 
@@ -12,10 +13,15 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 
 from cronce.core.run import RunStatus, Trigger
 from cronce_tools.cli import asking
-from cronce_tools.local.stack import LocalStack
+from cronce_tools.cli.stack_choice import Target
+from cronce_tools.cli.stacks import reach
+from cronce_tools.cli.working_copy import WorkingCopy
+from cronce_tools.local.cloud import Call as AwsCall
+from cronce_tools.local.stack import MANY, LocalStack
 from tests.cli.conftest import JOBS, START, stack_with
 from tests.cli.terminal import cronce
 
@@ -111,8 +117,9 @@ def test_the_answer_in_json(friday: LocalStack) -> None:
     document = cronce(
         "backfill", "hourly", "--from", "2026-10-30T09:00Z", "--to", "2026-10-30T10:00Z", "--json"
     ).json
-    assert list(document) == ["stack", "region", "now", "job", "times", "made"]
+    assert list(document) == ["stack", "region", "now", "job", "times", "made", "done", "of"]
     assert document["made"] == ["hourly@2026-10-30T09:00:00Z"]
+    assert (document["done"], document["of"]) == (1, 1)
     assert document["times"] == [
         {
             "at": "2026-10-30T09:00:00Z",
@@ -127,3 +134,58 @@ def test_the_answer_in_json(friday: LocalStack) -> None:
             "detail": "SUCCEEDED",
         },
     ]
+
+
+def breaks_off(stack: LocalStack, after: int, why: BaseException) -> None:
+    """No write that makes a run goes through after so many."""
+    writes = iter(range(MANY))
+
+    def fail(call: AwsCall) -> None:
+        if call.operation == "TransactWriteItems" and next(writes) >= after:
+            raise why
+
+    stack.cloud.hooks.append(fail)
+
+
+@pytest.mark.parametrize(
+    "why, code, complaint",
+    [
+        (
+            ClientError({"Error": {"Code": "ExpiredToken", "Message": "no"}}, "x"),
+            3,
+            "credentials have expired",
+        ),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=["store", "Ctrl-C"],
+)
+def test_one_that_breaks_off_says_how_far_it_came(
+    friday: LocalStack, why: BaseException, code: int, complaint: str
+) -> None:
+    breaks_off(friday, 3, why)
+    said = cronce("backfill", "hourly", *FRIDAY, "--json")
+
+    assert said.code == code
+    assert (
+        "stopped: 3 of 10 done, 3 runs made, perhaps one more; the same command does the others\n" in said.err
+    )
+    assert complaint in said.err
+    assert said.json["made"] == [f"hourly@{key}" for key in made(friday)]
+    assert (said.json["done"], said.json["of"], len(said.json["made"])) == (3, 10, 3)
+
+    friday.cloud.hooks.clear()
+    again = cronce("backfill", "hourly", *FRIDAY)
+    assert again.lines[-1] == f"made 7 runs in {HERE}; each waits its turn"
+
+
+def test_times_that_somebody_else_was_first_with_are_not_told_as_still_to_make(friday: LocalStack) -> None:
+    def be_first(call: AwsCall) -> None:
+        if call.operation == "TransactWriteItems" and be_first in friday.cloud.hooks:
+            friday.cloud.hooks.remove(be_first)
+            operations = reach(Target(stack="cronce-local"), WorkingCopy(Path()).job_of).operator.operations
+            plan = operations.preview("hourly", START - HOUR, START)
+            assert [filled.created for filled in operations.backfill(plan, by="bob", why="")] == [True]
+
+    friday.cloud.hooks.append(be_first)
+    said = cronce("backfill", "hourly", "--from", "2026-10-30T09:00Z", "--to", "2026-10-30T09:00Z")
+    assert (said.code, said.lines[-1]) == (0, "nothing is left to make: somebody else was first")

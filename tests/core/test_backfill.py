@@ -18,7 +18,7 @@ from cronce.core.acts import Act, What
 from cronce.core.backfill import MOST_TIMES, Asked, FillFate, Known, backfill_plan, filled, occurrences
 from cronce.core.errors import OperationRefusedError
 from cronce.core.job import job
-from cronce.core.jobstate import Gap, GapReason, JobState, Pause
+from cronce.core.jobstate import Gap, GapReason, JobState, Pause, Settled
 from cronce.core.records import RunRecord, RunRef, Slots
 from cronce.core.run import Dispatch, Reason, RunStatus, Trigger
 from cronce.core.schedule import Cron, Schedule
@@ -146,6 +146,25 @@ def test_i16_while_the_job_is_paused_a_person_may_do_what_the_scheduler_will_not
         "15 11 create",
         "15 12 create",
         "15 13 future",
+    ]
+
+
+def test_what_a_job_that_was_set_back_steps_over_is_not_the_schedulers_to_plan() -> None:
+    gap_of_hours = gap(at(7), at(8))
+    back = state(planned_to=at(6), settled=(Settled(first=at(7), last=at(8)),))
+    asked = Asked(since=at(6), until=at(9))
+
+    assert fates(asked, gaps=(gap_of_hours,), job_state=back) == [
+        "15 06 create",
+        "15 07 gap late",
+        "15 08 gap late",
+        "15 09 planner",
+    ]
+    assert fates(replace(asked, gaps=True), gaps=(gap_of_hours,), job_state=back) == [
+        "15 06 create",
+        "15 07 create",
+        "15 08 create",
+        "15 09 planner",
     ]
 
 

@@ -97,7 +97,9 @@ def test_a_step_whose_worker_may_be_at_it_is_not_resolved() -> None:
         resolved(RUNNING, STARTED, said("1"))
 
 
-@pytest.mark.parametrize("text", ["paid", "", "NaN", 100_000 * "[", '"' + 300_000 * "x" + '"', '"\\ud800"'])
+@pytest.mark.parametrize(
+    "text", ["paid", "", "NaN", "1e999", 5_000 * "7", 100_000 * "[", '"' + 300_000 * "x" + '"', '"\\ud800"']
+)
 def test_a_value_that_cannot_be_kept_is_refused(text: str) -> None:
     with pytest.raises(OperationRefusedError, match="value of step 'charge' is no JSON that can be kept"):
         resolved(UNCERTAIN, STARTED, said(text))

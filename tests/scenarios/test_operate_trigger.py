@@ -131,6 +131,28 @@ def test_what_is_no_json_is_refused_and_not_shown(world: World, text: str) -> No
     assert world.store.all_runs() == []
 
 
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (
+            '{"amount": 1e999}',
+            "it holds a number beyond 1.8e308, which is Infinity to Python: give it as text",
+        ),
+        ("[-1e400]", "it holds a number beyond 1.8e308, which is Infinity to Python: give it as text"),
+        ("-" + 5_000 * "7", "it holds a number of 5000 digits, more than Python reads: give it as text"),
+    ],
+    ids=["infinite", "negative", "long"],
+)
+def test_a_number_that_python_would_read_as_another_is_refused(world: World, text: str, said: str) -> None:
+    world.declare(lambda run: None)
+
+    with pytest.raises(OperationRefusedError) as refused:
+        world.operations().trigger(NAME, text, by="ann", why="")
+
+    assert str(refused.value) == f"the input of a run cannot be kept: {said}"
+    assert world.store.all_runs() == []
+
+
 def test_an_input_that_is_gone_ends_the_run_that_asks_for_it(world: World) -> None:
     given = Given()
     world.declare(given.job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from cronce.core.backfill import BackfillPlan, FillFate, FillTime
@@ -69,29 +69,102 @@ def backfill(call: Call, wish: Wish) -> int:
         plan = stack.operator.operations.preview(wish.job, start, end - SECOND, gaps=wish.gaps)
     if not call.output.as_json:
         _show(call.output, plan, zone)
+    answer = Answer(call=call, stack=stack, plan=plan, zone=zone)
     if wish.dry_run or not plan.to_create:
-        return _done(call, stack, plan, zone, [])
+        return answer.give()
     question = f"this makes {counted(len(plan.to_create), 'run')} of {wish.job} in {stack.place}"
     if len(plan.to_create) > FEW and not agreed(question, yes=wish.yes):
         return Exit.NO
-    return _done(call, stack, plan, zone, _fill(call, stack, plan, wish.reason))
+    _fill(answer, wish.reason)
+    return answer.give()
 
 
-def _fill(call: Call, stack: Reached, plan: BackfillPlan, reason: str) -> list[RunRef]:
+@dataclass(kw_only=True, slots=True)
+class Answer:
+    """What a backfill came to, as far as it came.
+
+    Attributes:
+        call: of the command.
+        stack: where.
+        plan: what was to be done.
+        zone: whose clock is shown.
+        made: the runs that were made.
+        done: times that were dealt with: by this backfill, or by whoever was first.
+    """
+
+    call: Call
+    stack: Reached
+    plan: BackfillPlan
+    zone: str
+    made: list[RunRef] = field(default_factory=list)
+    done: int = 0
+
+    def give(self) -> int:
+        """Say it.
+
+        Returns:
+            The exit code.
+        """
+        if self.call.output.as_json:
+            self._document()
+        else:
+            self._tell(self.call.output)
+        return Exit.YES
+
+    def give_part(self) -> None:
+        """It was stopped, or the stack could not be asked any more: say how far it came, also in JSON.
+
+        What was under way may be made: nobody has heard.
+        """
+        of = len(self.plan.to_create)
+        if self.call.output.as_json:
+            self._document()
+        self.call.output.note(
+            f"stopped: {self.done} of {of} done, {counted(len(self.made), 'run')} made, perhaps one more; "
+            "the same command does the others"
+        )
+
+    def _tell(self, output: Output) -> None:
+        runs, place = counted(len(self.plan.to_create), "run"), self.stack.place
+        if not self.plan.times:
+            output.line("the schedule names no time there")
+        elif self.made:
+            output.line(f"made {counted(len(self.made), 'run')} in {place}; each waits its turn", GOOD)
+        elif not self.plan.to_create:
+            output.line("there is nothing to make")
+        elif self.done:
+            output.line("nothing is left to make: somebody else was first")
+        else:
+            output.line(f"{runs} would be made in {place}", WAITS)
+
+    def _document(self) -> None:
+        head = json_form.head(self.stack, self.stack.operator.clock.now())
+        of = len(self.plan.to_create)
+        body = {
+            "job": self.plan.job,
+            "times": [_json(time, self.zone) for time in self.plan.times],
+            "made": [ref.id for ref in self.made],
+            "done": self.done,
+            "of": of,
+        }
+        self.call.output.document({**head, **body})
+
+
+def _fill(answer: Answer, reason: str) -> None:
     """Make the runs one after the other; whoever stops it may give the command again."""
-    made: list[RunRef] = []
-    by, of = caller(stack, call.by), len(plan.to_create)
+    stack, plan = answer.stack, answer.plan
+    by, of = caller(stack, answer.call.by), len(plan.to_create)
     try:
         with progress() as show:
             for filled in stack.operator.operations.backfill(plan, by=by, why=reason):
+                answer.done = filled.number
                 if filled.created:
-                    made.append(RunRef(plan.job, filled.at))
+                    answer.made.append(RunRef(plan.job, filled.at))
                 if filled.number % FEW == 0 or filled.number == of:
                     show(f"{filled.number} of {of}")
-    except KeyboardInterrupt:
-        call.output.note(f"stopped: {len(made)} of {of} runs are made; the same command makes the others")
+    except BaseException:  # Ctrl-C too
+        answer.give_part()
         raise
-    return made
 
 
 def _show(output: Output, plan: BackfillPlan, zone: str) -> None:
@@ -104,23 +177,6 @@ def _show(output: Output, plan: BackfillPlan, zone: str) -> None:
         rows.append((ends, str(len(times)), Cell(words, GOOD if fate is FillFate.CREATE else QUIET)))
     if rows:
         output.table(("local", "times", "what becomes of it"), rows)
-
-
-def _done(call: Call, stack: Reached, plan: BackfillPlan, zone: str, made: list[RunRef]) -> int:
-    if call.output.as_json:
-        head = json_form.head(stack, stack.operator.clock.now())
-        times = [_json(time, zone) for time in plan.times]
-        call.output.document({**head, "job": plan.job, "times": times, "made": [ref.id for ref in made]})
-        return Exit.YES
-    if not plan.times:
-        call.output.line("the schedule names no time there")
-    elif made:
-        call.output.line(f"made {counted(len(made), 'run')} in {stack.place}; each waits its turn", GOOD)
-    elif not plan.to_create:
-        call.output.line("there is nothing to make")
-    else:
-        call.output.line(f"{counted(len(plan.to_create), 'run')} would be made in {stack.place}", WAITS)
-    return Exit.YES
 
 
 def _json(time: FillTime, zone: str) -> Json:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cronce.core.errors import JobNotFoundError
 from cronce.core.job import Job
+from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.engine.import_problem import import_problem
 from cronce.engine.registry import Catalog, Declared, discover
 from cronce_tools.cli.exits import UsageError
@@ -39,8 +40,11 @@ def catalog(project: Path) -> Catalog:
 
 @contextmanager
 def authors_code() -> Iterator[None]:
-    """Within the block code of jobs is executed: what it prints stands beside the answer, not in it."""
-    with redirect_stdout(sys.stderr):
+    """Within the block code of jobs is executed: what it prints stands beside the answer, not in it.
+
+    Ctrl-C ends the command, whatever that code makes of it.
+    """
+    with redirect_stdout(sys.stderr), ctrl_c_ends():
         yield
 
 

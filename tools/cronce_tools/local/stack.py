@@ -30,6 +30,7 @@ from cronce.aws.store import DynamoStore
 from cronce.bootstrap.process import using_clock
 from cronce.core.errors import StoreError
 from cronce.core.records import RunRecord
+from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.testing import ClockRenewal, ManualClock
 from cronce_tools.local.alarms import Alarm, Metrics, alarms
 from cronce_tools.local.cloud import Cloud, ProcessKilled
@@ -135,7 +136,7 @@ class LocalStack:
         self._requests += 1
         context = LambdaContext(function, f"request-{self._requests:06}", self.clock)
         handler = importlib.import_module(function).handler
-        with self.cloud.process(process or function):
+        with self.cloud.process(process or function), ctrl_c_ends():
             try:
                 return handler(dict(event), context)
             except ProcessKilled:

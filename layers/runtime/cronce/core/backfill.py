@@ -11,7 +11,7 @@ Left alone are
 * what has a record, whatever became of it (a run that failed or was skipped is retried instead);
 * what lies in a gap, unless that is asked for; a record inside a gap outranks it;
 * what the scheduler has not planned yet: it will, by the job's policy. While the job is paused it will not,
-  so a person may;
+  and what is settled in a job that was set back it steps over, so a person may;
 * what the job's calendar excludes, what has not come yet, and what is so old that its record may have existed
   and be forgotten.
 
@@ -181,7 +181,7 @@ def _judged(state: JobState, at: datetime, asked: Asked, known: Known) -> FillTi
     if run is not None:
         detail = f"{run.status}({run.reason})" if run.reason else run.status.value
         return FillTime(at=at, fate=FillFate.RECORD, detail=detail)
-    if at > state.planned_to and state.paused is None:
+    if _is_planners(state, at):
         return FillTime(at=at, fate=FillFate.PLANNER)
     gap = next((gap for gap in known.gaps if gap.first <= at <= gap.last), None)
     if gap is not None and not asked.gaps:
@@ -189,6 +189,12 @@ def _judged(state: JobState, at: datetime, asked: Asked, known: Known) -> FillTi
     if known.excluded(at):
         return FillTime(at=at, fate=FillFate.EXCLUDED)
     return FillTime(at=at, fate=FillFate.CREATE)
+
+
+def _is_planners(state: JobState, at: datetime) -> bool:
+    """Whether a tick will plan the occurrence."""
+    settled = any(stretch.holds(at) for stretch in state.settled)
+    return at > state.planned_to and state.paused is None and not settled
 
 
 def filled(state: JobState, at: datetime, job: Job, act: Act) -> RunChange:

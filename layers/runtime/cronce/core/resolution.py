@@ -19,13 +19,13 @@ A run that has ended is brought back by the same write; see `core.operator_moves
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 
 from cronce.core.acts import Act
 from cronce.core.changes import Guard, RunChange, StepChange
 from cronce.core.errors import OperationRefusedError, StepError
+from cronce.core.json_text import read_json
 from cronce.core.operator_moves import brought_back
 from cronce.core.records import RunRecord, StepRecord, StepStatus
 from cronce.core.run import RunStatus
@@ -94,7 +94,7 @@ def resolved(run: RunRecord, step: StepRecord | None, verdict: Verdict) -> RunCh
 def _value(run: RunRecord, step: str, text: str) -> str:
     """The value as a worker would have recorded it."""
     try:
-        return to_json(run.ref.id, step, json.loads(text))
+        return to_json(run.ref.id, step, read_json(text))
     except (ValueError, RecursionError, StepError) as error:
         raise OperationRefusedError(
             f"run {run.ref.id}: the value of step {step!r} is no JSON that can be kept: {error}"

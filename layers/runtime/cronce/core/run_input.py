@@ -12,6 +12,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 
+from cronce.core.json_text import NumberError, read_json
 from cronce.core.values import dataclass
 
 if TYPE_CHECKING:
@@ -34,6 +35,24 @@ class RunInput:
     ref: RunRef
     text: str = field(repr=False)
     at: datetime
+
+
+def given_input(text: str) -> str:
+    """The input of a run that is to be born, if any reader of JSON can take it.
+
+    Of what is kept already less is asked (`checked_input`): a record that was once written can be read.
+
+    Raises:
+        ValueError: it is too large, it is not JSON, or one of its numbers is Infinity to Python or takes more
+            digits than Python reads. The message does not show it.
+    """
+    try:
+        read_json(text)
+    except NumberError as error:
+        raise ValueError(f"the input of a run cannot be kept: {error}") from None
+    except (ValueError, RecursionError):
+        pass  # the check of what is kept says it
+    return checked_input(text)
 
 
 def checked_input(text: str, limit: int = INPUT_LIMIT) -> str:

@@ -17,7 +17,7 @@ from cronce.core.jobstate import JobState
 from cronce.core.moves import PENDING_REDISPATCH
 from cronce.core.records import INLINE_LIMIT, RunRecord, RunRef
 from cronce.core.run import Dispatch, RunStatus, Trigger
-from cronce.core.run_input import RunInput, checked_input, input_size
+from cronce.core.run_input import RunInput, given_input, input_size
 from cronce.core.schedule import schedule_from_spec
 from cronce.core.values import dataclass
 
@@ -51,11 +51,11 @@ def triggered(state: JobState, terms: Terms, act: Act, suffix: str, given: str |
         given: JSON text for `run.input`; None = there is none.
 
     Raises:
-        OperationRefusedError: the input is too large, or it is not JSON.
+        OperationRefusedError: the input is too large, or it is not JSON that a run can be given.
     """
     ref = RunRef(state.name, act.at.replace(microsecond=0), suffix)
     try:
-        text = None if given is None else checked_input(given)
+        text = None if given is None else given_input(given)
     except ValueError as error:
         raise OperationRefusedError(str(error)) from error
     apart = text is not None and input_size(text) > INLINE_LIMIT

@@ -23,8 +23,9 @@ from cronce.core.jobstate import JobState
 from cronce.core.moves import PENDING_REDISPATCH
 from cronce.core.records import INLINE_LIMIT, RunRecord, RunRef, StepStatus
 from cronce.core.run import Dispatch, RunStatus, Trigger
-from cronce.core.run_input import RunInput, checked_input, input_size
+from cronce.core.run_input import RunInput, given_input, input_size
 from cronce.engine.claims import Claims
+from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.executor import Executor
 from cronce.engine.ledger import Ledger
@@ -205,7 +206,7 @@ class OneRun:
     def _execute_all(self) -> None:
         for ref in self.around.invoker.drain():
             self.invocations += 1
-            with suppress(Crashed):
+            with suppress(Crashed), ctrl_c_ends():
                 self._executor.execute(ref, self._invocation())
             self._watch.dead = False  # the next one is another process
 
@@ -228,7 +229,7 @@ def born(job: Job, at: datetime | None, given: object) -> RunChange:
     """
     scheduled_at = _occurrence(job, at) if given is None or at is None else _aware(job, at)
     now = scheduled_at + AFTER_THE_MINUTE
-    text = None if given is None else checked_input(_json(job, given))
+    text = None if given is None else given_input(_json(job, given))
     apart = text is not None and input_size(text) > INLINE_LIMIT
     run = RunRecord(
         ref=RunRef(job.name, scheduled_at, "" if given is None else "test"),
