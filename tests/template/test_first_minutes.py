@@ -7,12 +7,16 @@ Invariants:
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cronce_tools.local.alarms import STATISTICS, AlarmModel, State
-from cronce_tools.local.stack import AFTER_THE_MINUTE, LocalStack, event, local_stack
+from cronce_tools.local.alarm_model import State
+from cronce_tools.local.alarms import AlarmWatch, alarms
+from cronce_tools.local.stack import AFTER_THE_MINUTE, STACK, LocalStack, event, local_stack
+from cronce_tools.local.template import Template
 from tests.template.stack import Stack
 
 MADE = datetime(2026, 3, 1, 11, 50, tzinfo=UTC)
@@ -20,8 +24,15 @@ MADE = datetime(2026, 3, 1, 11, 50, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def live(local: LocalStack, minutes: int, *, first_tick: int) -> None:
-    """Let the minutes since the alarms were made pass; the scheduler's rule begins to tick late."""
+def live(local: LocalStack, stack: Stack, minutes: int, *, first_tick: int) -> dict[str, list[State]]:
+    """Let the minutes since the alarms were made pass; the scheduler's rule begins to tick late.
+
+    Returns:
+        The states of all alarms after each minute.
+    """
+    template = Template.parse(json.dumps(stack.template), "the translated template")
+    watch = AlarmWatch(alarms(template, STACK), MADE)
+    found: dict[str, list[State]] = defaultdict(list)
     for number in range(minutes):
         local.clock.set(MADE + number * MINUTE + AFTER_THE_MINUTE)
         if number >= first_tick:
@@ -30,20 +41,9 @@ def live(local: LocalStack, minutes: int, *, first_tick: int) -> None:
         if number > 0:  # the watchdog's rule begins one minute after the alarms
             local.invoke("watchdog", event("watchdog"))
         local.hear()
-
-
-def states(local: LocalStack, stack: Stack, minutes: int) -> dict[str, list[State]]:
-    """The states of our alarms, minute by minute."""
-    found: dict[str, list[State]] = {}
-    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
-        if alarm["Namespace"] != "cronce":
-            continue
-        statistic, points = STATISTICS[alarm["Statistic"]], local.metrics.points[alarm["MetricName"]]
-        row = [
-            statistic(points[minute]) if minute in points else None
-            for minute in (MADE + number * MINUTE for number in range(minutes))
-        ]
-        found[name] = AlarmModel.of(alarm).first_states(row)
+        watch.judge(local.metrics, MADE + (number + 1) * MINUTE)
+        for name, state in watch.states.items():
+            found[name].append(state)
     return found
 
 
@@ -53,17 +53,15 @@ def test_p95_the_first_minutes_are_quiet_however_late_the_first_tick_comes(
 ) -> None:
     minutes = first_tick + 7
     with local_stack(MADE) as local:
-        live(local, minutes, first_tick=first_tick)
-        judged = states(local, plain, minutes)
+        judged = live(local, plain, minutes, first_tick=first_tick)
         assert local.notices == []
-    assert len(judged) == 8
+    assert set(judged) == set(plain.of_type("AWS::CloudWatch::Alarm"))
     assert {name for name, row in judged.items() if State.ALARM in row} == set()
     assert judged["SchedulerSilentAlarm"][-1] == State.OK
 
 
 def test_a_scheduler_that_never_starts_is_told(plain: Stack) -> None:
     with local_stack(MADE) as local:
-        live(local, 18, first_tick=18)
-        judged = states(local, plain, 18)
+        judged = live(local, plain, 18, first_tick=18)
     assert judged["SchedulerSilentAlarm"] == [State.INSUFFICIENT_DATA] * 15 + [State.ALARM] * 3
     assert judged["WatchdogSilentAlarm"][-1] == State.OK

@@ -25,7 +25,7 @@ from cronce_tools.emulator.embedded_metrics import Datapoint, datapoints
 from cronce_tools.emulator.parts import NAMES, EmulatorChangedError, Parts
 from cronce_tools.emulator.shared_code import shared_zipfile
 from cronce_tools.emulator.stream_mappings import StreamMappings, answer_of
-from cronce_tools.local.alarms import AlarmModel
+from cronce_tools.local.alarm_model import AlarmModel, Treatment
 
 STREAM = "arn:aws:dynamodb:eu-central-1:000000000000:table/runs/stream/1"
 NOW = 1_800_000_000.0
@@ -188,7 +188,7 @@ def test_metrics_of_a_log_are_published_after_it_was_written() -> None:
 
 
 HEARTBEAT = AlarmModel(
-    needed=3, looked_at=3, threshold=1, comparison="LessThanThreshold", missing_is_breaching=True
+    needed=3, looked_at=3, threshold=1, comparison="LessThanThreshold", treatment=Treatment.BREACHING
 )
 
 

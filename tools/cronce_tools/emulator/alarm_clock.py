@@ -16,7 +16,7 @@ from typing import Any
 from cronce_tools.emulator.parts import Parts
 from cronce_tools.emulator.real_time import now, pause
 from cronce_tools.emulator.stream_mappings import scope
-from cronce_tools.local.alarms import EXTRA_POINTS, AlarmModel
+from cronce_tools.local.alarm_model import AlarmModel
 
 INSUFFICIENT = "INSUFFICIENT_DATA"
 QUEUE_NAMESPACE = "AWS/SQS"
@@ -121,7 +121,7 @@ class AlarmClock:
         stored = cloudwatch._metrics.get((alarm["Namespace"], alarm["MetricName"], dimensions)) or []
         end = at - at % period
         found: list[float | None] = []
-        for back in range(model.looked_at + EXTRA_POINTS, 0, -1):
+        for back in range(model.range, 0, -1):
             start = end - back * period
             values = [point for point in stored if start <= point["Timestamp"] < start + period]
             found.append(cloudwatch._calc_stats(values)[alarm["Statistic"]] if values else None)

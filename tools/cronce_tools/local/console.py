@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from typing_extensions import override
 
 from cronce.testing import ManualClock
-from cronce_tools.local.alarms import Metrics
+from cronce_tools.local.metrics import Metrics, Series
 
 
 class Console(io.TextIOBase):
@@ -56,10 +56,15 @@ class Console(io.TextIOBase):
             self.lines.append(entry)
             return
         for block in entry["_aws"]["CloudWatchMetrics"]:
-            for metric in block["Metrics"]:
-                values = entry[metric["Name"]]
-                for value in values if isinstance(values, list) else [values]:
-                    self._metrics.record(metric["Name"], self._clock.now(), float(value))
+            for names in block["Dimensions"]:
+                dimensions = {name: entry[name] for name in names}
+                for metric in block["Metrics"]:
+                    series = Series.named(block["Namespace"], metric["Name"], dimensions)
+                    self._record(series, entry[metric["Name"]])
+
+    def _record(self, series: Series, values: float | list[float]) -> None:
+        for value in values if isinstance(values, list) else [values]:
+            self._metrics.record(series, self._clock.now(), float(value))
 
 
 @contextmanager

@@ -32,10 +32,11 @@ from cronce.core.errors import StoreError
 from cronce.core.records import RunRecord
 from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.testing import ClockRenewal, ManualClock
-from cronce_tools.local.alarms import Alarm, Metrics, alarms
+from cronce_tools.local.alarms import Alarm, alarms
 from cronce_tools.local.cloud import Cloud, ProcessKilled
 from cronce_tools.local.console import Console, output_to
 from cronce_tools.local.lambda_context import REGION, LambdaContext
+from cronce_tools.local.metrics import Metrics
 from cronce_tools.local.stream import Stream
 from cronce_tools.local.template import Template
 
@@ -232,8 +233,8 @@ class LocalStack:
         return heard
 
     def alarms(self) -> list[Alarm]:
-        """The template's alarms on cronce's own metrics."""
-        return alarms(self.template)
+        """The alarms that the template makes with its defaults."""
+        return alarms(self.template, STACK)
 
 
 def event(name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 
+from cronce_tools.local.alarm_model import State
 from cronce_tools.local.cloud import Call, Hook
 from cronce_tools.local.stack import AFTER_THE_MINUTE, MINUTE, TABLES, LocalStack, event
 
@@ -55,7 +56,7 @@ class World:
     executed: list[str] = field(default_factory=list)
     scheduler_up: bool = True
     ticks: int = 0
-    _states: dict[str, str] = field(default_factory=dict)
+    _states: dict[str, State] = field(default_factory=dict)
     _unbroken_since: datetime | None = None
     _last: datetime | None = None
 
@@ -169,8 +170,9 @@ class World:
         if self._unbroken_since is None or minute - self._unbroken_since < ALARM_WINDOW:
             return
         for alarm in self.stack.alarms():
-            state = alarm.state(self.stack.metrics, self.now)
-            if self._states.get(alarm.logical_id, "OK") != state:
+            before = self._states.get(alarm.logical_id, State.OK)
+            state = alarm.state(self.stack.metrics, self.now, before)
+            if state is not before:
                 self.alarm_changes.append((self.now, alarm.logical_id, state))
             self._states[alarm.logical_id] = state
 
