@@ -24,6 +24,7 @@ ON_PURPOSE = (
     "JobsMissedAlarm",  # `slow` is longer than its grace
     "JobsFailedAlarm",  # `forbidden` and `hanging` fail
     "DispatchGivenUpAlarm",  # poison
+    "StreamLagAlarm",  # the mapping was off for some seconds, and poison stops its shard
     "messages lie in DispatchFailureQueue",
     "ExecutorGivenUpAlarm",  # a worker that is killed
     "messages lie in ExecutorFailureQueue",

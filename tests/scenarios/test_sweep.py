@@ -3,6 +3,7 @@
 Invariants:
 - an expired claim is a lost attempt, a live one is left alone;
 - what has waited is woken, queued runs in order of the queue as far as there are slots;
+- what nobody claimed in two minutes is started, and counted: the fast path did not do it;
 - two sweeps at once, or one that acts on a late index, change nothing twice.
 """
 
@@ -18,6 +19,7 @@ from cronce.core.records import Slots
 from cronce.core.retry import Retry
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
 from cronce.engine.executor import Outcome
+from cronce.engine.metrics import STARTS_BY_SWEEP
 from cronce.engine.sweep import SweepReport
 from tests.scenarios.run_world import DAY, HOUR, MINUTE, NAME, NOON, SECOND, World, running
 
@@ -168,6 +170,16 @@ def test_a_run_that_shall_be_cancelled_is_not_woken(world: World) -> None:
     pending = world.plan(NOON + SECOND, due_at=NOON, cancel_requested=True)
     assert world.sweep() == SweepReport(ended=2)
     assert {world.run(ref).status for ref in (waiting, pending)} == {RunStatus.CANCELLED}
+
+
+def test_a_start_that_the_stream_did_not_make_is_counted_and_others_are_not(world: World) -> None:
+    world.declare(lambda run: None)
+    world.plan()
+    world.minutes(4)
+    assert STARTS_BY_SWEEP not in world.telemetry.metrics
+    world.plan(world.clock.now())
+    world.minutes(4, stream=False)
+    assert world.telemetry.metrics[STARTS_BY_SWEEP] == 1
 
 
 def test_two_sweeps_at_once_do_each_thing_once(world: World) -> None:

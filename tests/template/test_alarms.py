@@ -8,7 +8,7 @@ Invariants:
 - P93: the heartbeats are three of three minutes, and silence is the fault;
 - P94: an alarm on a gauge ends with the first 0;
 - P95: a new stack's heartbeats are not judged before they could beat, other alarms are quiet without data;
-- P96: only the two heartbeats take missing data as breaching;
+- P96: only the two heartbeats take missing data as breaching, and one failed invocation is no alarm;
 - alarms and code name the same metrics, with the one dimension that keeps stacks apart.
 """
 
@@ -29,7 +29,13 @@ GAUGES = {
 COUNTS = {
     "ItemsUnreadableAlarm": metrics.ITEMS_UNREADABLE,
     "DispatchFailuresAlarm": metrics.DISPATCH_FAILURES,
+    "StreamLagAlarm": metrics.STARTS_BY_SWEEP,
     "NoticesFailedAlarm": metrics.NOTICES_FAILED,
+}
+OF_LAMBDA = {
+    "SchedulerErrorsAlarm": ("SchedulerFunction", "Errors"),
+    "WatchdogErrorsAlarm": ("WatchdogFunction", "Errors"),
+    "ExecutorThrottledAlarm": ("ExecutorFunction", "Throttles"),
 }
 QUEUES = {
     "RuleDeadLetterAlarm": "RuleDeadLetterQueue",
@@ -37,6 +43,7 @@ QUEUES = {
     "ExecutorGivenUpAlarm": "ExecutorFailureQueue",
 }
 OURS = HEARTBEATS | GAUGES | COUNTS
+ALL = [*OURS, *OF_LAMBDA, *QUEUES]
 
 DAY = 24 * 3600
 
@@ -46,7 +53,7 @@ def alarms(stack: Stack) -> dict[str, dict[str, Any]]:
 
 
 def test_all_alarms_are_judged_here(stack: Stack) -> None:
-    assert set(alarms(stack)) == set(OURS) | set(QUEUES)
+    assert set(alarms(stack)) == set(ALL)
 
 
 @pytest.mark.parametrize("alarm", HEARTBEATS)
@@ -119,7 +126,7 @@ def test_p95_one_that_stops_after_its_first_minutes_is_told_as_ever(stack: Stack
     assert states[-1] == State.ALARM
 
 
-@pytest.mark.parametrize("alarm", [*GAUGES, *COUNTS, *QUEUES])
+@pytest.mark.parametrize("alarm", [name for name in ALL if name not in HEARTBEATS])
 def test_p95_the_others_are_quiet_without_any_data(stack: Stack, alarm: str) -> None:
     assert State.ALARM not in AlarmModel.of(stack.properties(alarm)).first_states([None] * 20)
 
@@ -153,7 +160,26 @@ def test_p96_one_failed_dispatch_is_no_alarm_and_a_lasting_failure_is(stack: Sta
     assert failures.state([1.0, None, 1.0, None, 1.0]) == State.ALARM
 
 
-@pytest.mark.parametrize("alarm", ["ItemsUnreadableAlarm", "NoticesFailedAlarm"])
+@pytest.mark.parametrize("alarm", OF_LAMBDA)
+def test_p96_one_failed_invocation_is_no_alarm_and_every_other_one_is(stack: Stack, alarm: str) -> None:
+    """The heartbeats do not see the latter: each minute that is lost is followed by one that is not."""
+    failures = AlarmModel.of(stack.properties(alarm))
+    assert failures.state([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]) == State.OK
+    assert failures.state([0.0, 1.0, 1.0, 0.0, 0.0, 0.0]) == State.OK
+    assert failures.state([1.0, 0.0, 1.0, 0.0, 1.0]) == State.ALARM
+    assert failures.state([1.0] * 3 + [0.0] * 10) == State.OK
+
+
+@pytest.mark.parametrize("alarm", OF_LAMBDA)
+def test_alarms_on_lambdas_metrics_are_those_of_this_stacks_functions(stack: Stack, alarm: str) -> None:
+    function, metric = OF_LAMBDA[alarm]
+    properties = stack.properties(alarm)
+    assert (properties["Namespace"], properties["MetricName"]) == ("AWS/Lambda", metric)
+    assert properties["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": function}}]
+    assert properties["Statistic"] == "Sum"
+
+
+@pytest.mark.parametrize("alarm", ["ItemsUnreadableAlarm", "StreamLagAlarm", "NoticesFailedAlarm"])
 def test_p96_one_of_these_is_enough(stack: Stack, alarm: str) -> None:
     assert AlarmModel.of(stack.properties(alarm)).state([None, None, 1.0]) == State.ALARM
 
@@ -185,7 +211,7 @@ def test_whatever_is_given_up_raises_an_alarm(stack: Stack, alarm: str) -> None:
     assert AlarmModel.of(properties).state([1.0, 0.0]) == State.OK
 
 
-@pytest.mark.parametrize("alarm", [*OURS, *QUEUES])
+@pytest.mark.parametrize("alarm", ALL)
 def test_every_alarm_tells_the_topic_when_it_begins_and_when_it_ends(stack: Stack, alarm: str) -> None:
     properties = stack.properties(alarm)
     assert [resource_label(action) for action in properties["AlarmActions"]] == ["NoticeTopic"]
@@ -193,7 +219,7 @@ def test_every_alarm_tells_the_topic_when_it_begins_and_when_it_ends(stack: Stac
     assert properties.get("ActionsEnabled", True) is True
 
 
-@pytest.mark.parametrize("alarm", [*OURS, *QUEUES])
+@pytest.mark.parametrize("alarm", ALL)
 def test_every_alarm_says_what_happened_and_what_to_do(stack: Stack, alarm: str) -> None:
     """CloudWatch takes 1,024 characters; less than two sentences cannot say both."""
     description = stack.properties(alarm)["AlarmDescription"]

@@ -3,7 +3,8 @@
 Invariants:
 - whatever a policy, rule, alarm, variable or subscription names is of this stack: no name is written down;
   only who looks sees more, where AWS knows no less or a policy has no room (docs/security.md);
-- every metric that a stack publishes or watches carries the stack's name, queues' metrics their queue's;
+- every metric that a stack publishes or watches carries the stack's name, those of AWS the name of a queue or
+  function of the stack;
 - only the executor's concurrency is ever reserved, and so bounded: the others are functions of their own;
 - no variable of a function holds a secret or a parameter that could be one.
 """
@@ -74,7 +75,8 @@ def test_every_metric_that_is_watched_is_of_this_stack(stack: Stack) -> None:
         if alarm["Namespace"] == "cronce":
             assert dimension == {"Name": "stack", "Value": {"Ref": "AWS::StackName"}}, name
         else:
-            assert names_in(dimension["Value"]) & stack.of_type("AWS::SQS::Queue").keys(), name
+            kind = {"AWS/SQS": "AWS::SQS::Queue", "AWS/Lambda": "AWS::Lambda::Function"}[alarm["Namespace"]]
+            assert names_in(dimension["Value"]) & stack.of_type(kind).keys(), name
         assert "AlarmName" not in alarm, name
 
 

@@ -37,7 +37,7 @@ from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST
 from cronce.engine.claims import Claims
 from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.ledger import Ledger
-from cronce.engine.metrics import ITEMS_UNREADABLE
+from cronce.engine.metrics import ITEMS_UNREADABLE, STARTS_BY_SWEEP
 
 PER_KIND = 200
 """Lines of one kind and tick: what one tick can do in time, writes included."""
@@ -210,6 +210,8 @@ class _Pass:
         self._dispatch(ready)
 
     def _dispatch(self, ready: Mapping[DueEntry, RunRecord]) -> None:
+        if ready:
+            self.ledger.telemetry.count(STARTS_BY_SWEEP, len(ready))
         refused = set(self.sweep.dispatcher.dispatch([(run.ref.id, run.ref) for run in ready.values()]))
         for entry, run in ready.items():
             self.guarded(entry, partial(self._dispatched, run, accepted=run.ref.id not in refused))
