@@ -3,7 +3,7 @@
 Invariants:
 - a worker stops at its next call on the run once its claim cannot be trusted, whichever clock says so;
 - trust counts from before the call that claimed or renewed; a renewal never passes timeout or invocation;
-- a host with a wrong clock claims nothing;
+- a host with a wrong clock claims nothing; one whose clock is set later goes on by its monotonic one;
 - no renewal thread outlives its invocation.
 """
 
@@ -21,6 +21,7 @@ from cronce.core.changes import left_running
 from cronce.core.claim import CLAIM_TTL, RENEW_EVERY
 from cronce.core.errors import StoreError
 from cronce.core.records import RunRef
+from cronce.core.retry import Retry
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.executor import Outcome
 from cronce.engine.renewal import RenewalThread
@@ -119,6 +120,43 @@ def test_a_wall_clock_that_is_set_back_does_not_lengthen_the_trust(world: World)
 
     world.declare(job)
     assert world.execute(world.plan()).outcome is Outcome.CLAIM_LOST
+
+
+def test_a_wall_clock_that_is_set_back_does_not_shorten_the_renewed_claim(world: World) -> None:
+    """Simulation, seed 401619: it was taken over while its worker trusted it."""
+    ends: list[object] = []
+
+    def job(run: Run) -> None:
+        world.clock.jump(-timedelta(hours=1))
+        world.work(RENEW_EVERY + SECOND)
+        ends.append(world.run(RunRef.parse(run.id)).claim_until)
+
+    world.declare(job)
+    assert world.execute(world.plan()).outcome is Outcome.SUCCEEDED
+    assert ends == [NOON + RENEW_EVERY + CLAIM_TTL]
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=-1), timedelta(seconds=40)])
+def test_what_a_run_leaves_behind_keeps_to_the_time_of_its_claim_though_the_clock_is_set(
+    world: World, jump: timedelta
+) -> None:
+    """A wall clock that is set forward counts as time that has passed: a machine may have stood still."""
+
+    def job(run: Run) -> None:
+        world.clock.jump(jump)
+        run.step("one", int)
+        raise ValueError("this is meant")
+
+    world.declare(job, retry=Retry(attempts=2, base=10 * SECOND, cap=10 * SECOND))
+    ref = world.plan()
+    assert world.execute(ref).outcome is Outcome.RETRYING
+    passed = max(jump, timedelta(0))
+    (one,) = world.store.steps.load(ref)
+    assert one.at == NOON + passed
+    assert world.run(ref).attempt_ended_at == NOON + passed
+    due_at = world.run(ref).due_at
+    assert due_at is not None
+    assert NOON + passed <= due_at <= NOON + passed + 10 * SECOND
 
 
 def test_trust_ends_fifteen_seconds_before_the_claim_and_counts_from_before_the_call(world: World) -> None:

@@ -9,7 +9,8 @@ Not guaranteed: that only one worker *believes* to hold the claim. What a step d
 cannot be conditional on the claim, so a worker stops believing long before anybody else may take over:
 
 * a claim made or renewed at `t` stands until `t + CLAIM_TTL`, never past the run's timeout, and not past
-  the end of the invocation by more than `TRUST_MARGIN`;
+  the end of the invocation by more than `TRUST_MARGIN`. `t` is the instant of the claiming call, when the
+  clock agreed with the store's, and what has passed since;
 * its worker trusts it for `CLAIM_TTL - TRUST_MARGIN`, counted from *before* the call that claimed or
   renewed it, and by the larger of wall clock and monotonic clock: a machine that stood still notices by
   the one, a wall clock that was set back by the other;
@@ -18,8 +19,8 @@ cannot be conditional on the claim, so a worker stops believing long before anyb
 
 Failure cases: the worker dies -> taken over about two minutes later, though the run may take hours; the
 worker stands still -> its next call on the run stops it; a renewal is refused -> likewise; a worker's
-clock is wrong -> it claims nothing; an expiry further ahead than any right clock can have written -> not
-believed.
+clock is wrong -> it claims nothing; it is set back later -> nothing, the monotonic one goes on; an expiry
+further ahead than any right clock can have written -> not believed.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ Only a store that does not answer raises out of `execute`; the run is then found
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -29,7 +30,7 @@ from cronce.core.run import Reason, RunStatus
 from cronce.core.slots import UNKNOWN
 from cronce.core.values import dataclass
 from cronce.engine.claims import Candidate, Claims, Entry
-from cronce.engine.held_claim import HeldClaim, Limits, Moment
+from cronce.engine.held_claim import HeldClaim, Limits, Moment, SteadyClock
 from cronce.engine.job_loader import JobLoader, LoadProblem
 from cronce.engine.ledger import Ledger
 from cronce.engine.metrics import ITEMS_UNREADABLE
@@ -158,9 +159,10 @@ class Executor:
         if admission.entry is not Entry.CLAIMED:
             return Execution(outcome=_ENTRIES[admission.entry], run=admission.run)
         limits = Limits(deadline=invocation.deadline, reserve=self.reserve)
-        claim = HeldClaim(admission.run, asked, limits, self._ledger.runs, self._ledger.clock)
+        clock = SteadyClock(since=asked, clock=self._ledger.clock)
+        claim = HeldClaim(admission.run, asked, limits, self._ledger.runs, clock)
         claim.input = given
-        return self._worked(claim, job)
+        return self._worked(claim, job, replace(self._ledger, clock=clock))
 
     def _input(self, run: RunRecord) -> str | None:
         """The run's input. It is read before the claim: a store that does not answer costs no attempt.
@@ -217,15 +219,15 @@ class Executor:
             run = again
         return Execution(outcome=Outcome.LEFT, run=run)
 
-    def _worked(self, claim: HeldClaim, job: Job) -> Execution:
+    def _worked(self, claim: HeldClaim, job: Job, ledger: Ledger) -> Execution:
         """Do the work of a claimed run, for as long as this invocation lasts."""
         store_clock, telemetry = self.claims.store_clock, self._ledger.telemetry
         work = RunSlice(
             claim=claim,
             leases=RunLeases(self.leases, claim, self._ledger.clock, store_clock, telemetry),
             job=job,
-            log=StepLog(self.steps, claim, self._ledger),
-            ledger=self._ledger,
+            log=StepLog(self.steps, claim, ledger),
+            ledger=ledger,
             renewal=self.renewal,
             key_prefix=self.key_prefix,
             give_up=self.give_up,

@@ -22,6 +22,8 @@ from cronce.core.values import dataclass
 TRUSTED_FOR = CLAIM_TTL - TRUST_MARGIN
 """How long after the start of the claiming or renewing call the claim is trusted."""
 
+_MILLISECOND = timedelta(milliseconds=1)
+
 
 class Stop(StrEnum):
     """Why a worker has to stop."""
@@ -76,6 +78,34 @@ class Moment:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SteadyClock:
+    """Goes on from an instant at which the host's clock was right, whatever is done to that clock later.
+
+    By a clock that is set back under way a claim would be renewed for too short, and taken over while it is
+    trusted; by one that is set forward a backoff would wait for as long.
+
+    Attributes:
+        since: that instant.
+        clock: the host's.
+    """
+
+    since: Moment
+    clock: Clock
+
+    def now(self) -> datetime:
+        """The instant, and the time since by whichever clock says more; whole milliseconds."""
+        return self.since.wall + self.since.elapsed(self.clock) // _MILLISECOND * _MILLISECOND
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards."""
+        return self.clock.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        """Let that much time pass."""
+        self.clock.pause(seconds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
     """When a worker has to stop by itself.
 
@@ -96,7 +126,7 @@ class HeldClaim:
         asked: the start of the claiming call.
         limits: of the invocation.
         runs: where the run is kept.
-        clock: to tell how much time has passed.
+        clock: a steady one.
     """
 
     def __init__(
