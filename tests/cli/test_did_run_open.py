@@ -96,6 +96,16 @@ def test_a_run_under_way_is_a_not_yet_until_it_is_overdue(stack: LocalStack) -> 
 
 
 def test_an_unknown_job_is_a_wrong_question_not_a_no(stack: LocalStack) -> None:
-    answer = cronce("did-run", "menu", "today")
+    answer = cronce("did-run", "soup", "today")
     assert answer.code == 2
-    assert answer.complaint == "there is no job 'menu': no tick has planned any yet"
+    assert answer.complaint == "there is no job 'soup': no tick has planned any yet"
+
+
+def test_a_job_of_the_working_copy_that_no_tick_has_seen_wants_a_minute(stack: LocalStack) -> None:
+    for command in (("did-run", "menu", "today"), ("trigger", "menu"), ("history", "menu")):
+        answer = cronce(*command)
+        assert answer.code == 2
+        assert answer.complaint == (
+            "no tick of cronce-local (us-east-1) has seen job 'menu' yet, which the working copy declares: "
+            "if it is deployed, wait for the next full minute"
+        )

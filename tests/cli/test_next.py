@@ -4,6 +4,7 @@
   shows twice, with its pass.
 * The schedule is the one in force in the stack, or (`--code`) the one in the working copy, whose calendar is
   then asked as well.
+* Without a job, all jobs are listed with their next times, the soonest first.
 """
 
 from __future__ import annotations
@@ -132,3 +133,42 @@ def test_an_unknown_job_names_the_one_that_may_be_meant(stack: LocalStack) -> No
         assert answer.code == 2
         assert answer.complaint.startswith("there is no job 'meny'")
         assert "did you mean 'menu'?" in answer.complaint
+
+
+def test_without_a_job_all_jobs_are_listed_the_soonest_first(stack: LocalStack) -> None:
+    stack.play(minutes=1)
+    cronce("pause", "hourly", "--by", "ann")
+
+    said = cronce("next")
+
+    assert said.code == 0
+    assert said.lines == [
+        "job local UTC remark",
+        "broken Fri 2026-10-30 10:00 UTC Fri 2026-10-30 10:00 UTC",
+        "hourly Fri 2026-10-30 10:00 UTC Fri 2026-10-30 10:00 UTC",
+        "menu Fri 2026-10-30 06:00 EDT Fri 2026-10-30 10:00 UTC",
+    ]
+    assert said.err == "hourly: Paused by ann: nothing is started until it is resumed.\n"
+    two = cronce("next", "--count", "2", "--from", "2026-10-30T10:00Z", "--json").json["jobs"]
+    assert [(each["job"], [time["at"] for time in each["times"]]) for each in two] == [
+        ("broken", ["2026-10-30T10:00:00Z", "2026-10-30T10:30:00Z"]),
+        ("hourly", ["2026-10-30T10:00:00Z", "2026-10-30T11:00:00Z"]),
+        ("menu", ["2026-10-30T10:00:00Z", "2026-10-31T10:00:00Z"]),
+    ]
+
+
+def test_without_a_job_those_of_the_working_copy_are_listed_too(nights: Path) -> None:
+    (nights / "functions/jobs/bad.py").write_text("1 / 0")
+    said = cronce(
+        "next", "--code", "--from", "2026-03-08", "--to", "2026-03-09", "--count", "9", "--project", nights
+    )
+
+    skipped = "stands in for 02:15, 02:30, which the clock skips"
+    assert said.lines[1:] == [
+        "pair Sun 2026-03-08 01:30 EST Sun 2026-03-08 06:30 UTC",
+        f"gap Sun 2026-03-08 03:00 EDT Sun 2026-03-08 07:00 UTC {skipped}",
+        "pair Mon 2026-03-09 01:30 EDT Mon 2026-03-09 05:30 UTC",
+        "gap Mon 2026-03-09 02:15 EDT Mon 2026-03-09 06:15 UTC excluded by the job's calendar",
+        "gap Mon 2026-03-09 02:30 EDT Mon 2026-03-09 06:30 UTC excluded by the job's calendar",
+    ]
+    assert said.err == "jobs.bad cannot be used: `cronce validate`\nonce has no time there\n"

@@ -106,11 +106,26 @@ def test_what_is_so_already_is_no_error(shop: LocalStack) -> None:
         0,
         [f"menu in {HERE} was paused already by ann since Fri 2026-10-30 10:00:04 UTC"],
     )
+    assert said.err == ""
     assert cronce("resume", "menu").lines == [
         f"resumed menu in {HERE}: the next tick judges what came due meanwhile"
     ]
     said = cronce("resume", "menu")
     assert (said.code, said.lines) == (0, [f"menu in {HERE} was not paused"])
+
+
+def test_where_nothing_changes_it_is_said_that_the_reason_is_not_kept(shop: LocalStack) -> None:
+    unkept = "nothing has changed, so the reason that was given is not kept\n"
+    cronce("pause", "menu", "--by", "ann", "--reason", "the kitchen burns")
+    said = cronce("pause", "menu", "--reason", "and floods")
+    assert said.lines[0].endswith("by ann since Fri 2026-10-30 10:00:04 UTC: the kitchen burns")
+    assert said.err == unkept
+    assert cronce("resume", "menu", "--reason", "dry").err == ""
+    assert cronce("resume", "menu", "--reason", "dry").err == unkept
+    assert cronce("ack", "menu", "--reason", "known").err == unkept
+    run = cronce("trigger", "menu", "--json").json["run"]
+    assert cronce("cancel", run, "--yes", "--reason", "enough").err == ""
+    assert cronce("cancel", run, "--yes", "--reason", "enough").err == unkept
 
 
 def test_the_caller_of_aws_is_who_does_it_unless_another_is_named(shop: LocalStack) -> None:

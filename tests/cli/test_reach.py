@@ -254,7 +254,7 @@ def test_a_mistake_of_the_command_is_one_line_too(monkeypatch: pytest.MonkeyPatc
         (("list", "--nonsense"), "No such option: --nonsense"),
         (("list", "--stack"), "option --stack takes a value"),
         (("list", "--stack", "--json"), "option --stack takes a value"),
-        (("next",), "Missing argument 'JOB'"),
+        (("did-run",), "Missing argument 'JOB'"),
     ],
     ids=["command", "option", "no value", "no value but an option", "argument"],
 )

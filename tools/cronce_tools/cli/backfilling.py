@@ -62,7 +62,7 @@ def backfill(call: Call, wish: Wish) -> int:
         The exit code; 0 also if there was nothing to make.
     """
     stack = call.reach()
-    schedule = in_force(stack.operator.inquiry.job(wish.job))
+    schedule = in_force(stack.job(wish.job))
     zone = schedule.tz if schedule else "UTC"
     start, end = range_of(wish.since, wish.until, zone, stack.operator.clock.now())
     with authors_code():

@@ -124,7 +124,7 @@ class Window:
 def _asked(stack: Reached, name: str, when: str) -> Asked:
     """Read what the ledger says of a day, of a wall time, or of an instant."""
     inquiry, now = stack.operator.inquiry, stack.operator.clock.now()
-    state = inquiry.job(name)
+    state = stack.job(name)
     schedule = in_force(state)
     window = _window(when, zone_of(schedule), now)
     start, end, wall = window.start, window.end, window.wall

@@ -61,7 +61,7 @@ def show_history(call: Call, name: str, month: str | None) -> int:
     """
     stack = call.reach()
     inquiry, now = stack.operator.inquiry, stack.operator.clock.now()
-    state = inquiry.job(name)
+    state = stack.job(name)
     schedule = in_force(state)
     zone = zone_of(schedule)
     today = (schedule.local(now) if schedule else now).date()

@@ -45,7 +45,7 @@ def rewind(call: Call, wish: Wish) -> int:
         The exit code.
     """
     stack = call.reach()
-    schedule = in_force(stack.operator.inquiry.job(wish.job))
+    schedule = in_force(stack.job(wish.job))
     zone = schedule.tz if schedule else "UTC"
     begin = instant_of(wish.to, zone, stack.operator.clock.now())
     what = "what has no record" + (", and what lies in gaps" if wish.replan_gaps else "")
@@ -81,7 +81,7 @@ def foresee(call: Call, name: str) -> int:
         The exit code.
     """
     stack = call.reach()
-    state, now = stack.operator.inquiry.job(name), stack.operator.clock.now()
+    state, now = stack.job(name), stack.operator.clock.now()
     declared = working_copy.declared(call.project, name).job
     moment = Moment(now=now, zone_data=check_zone_data(), retention=stack.retention)
     with working_copy.calendar_of(name):

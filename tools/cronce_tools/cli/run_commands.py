@@ -11,6 +11,7 @@ from cronce_tools.cli import json_form
 from cronce_tools.cli.asking import agreed
 from cronce_tools.cli.call import Call
 from cronce_tools.cli.exits import Exit, UsageError
+from cronce_tools.cli.job_commands import note_unkept
 from cronce_tools.cli.output import GOOD
 from cronce_tools.cli.show import run_ref
 from cronce_tools.cli.signature import caller
@@ -48,7 +49,7 @@ def trigger(call: Call, job: str, given: str | None, reason: str, *, wait: bool)
     """
     text = _input(given)
     stack = call.reach()
-    stack.operator.inquiry.job(job)
+    stack.job(job)
     run = stack.operator.operations.trigger(job, text, by=caller(stack, call.by), why=reason)
     return _started(call, stack, run, wait=wait)
 
@@ -81,6 +82,7 @@ def cancel(call: Call, run_id: str, reason: str, *, yes: bool) -> int:
         text = f"asked the worker of {ref.id} to stop at its next step; `cronce show '{ref.id}'` tells when"
     else:
         text = f"cancelled {ref.id}" if answer.changed else f"{ref.id} was cancelled already"
+    note_unkept(call, reason, changed=answer.changed)
     _told(call, stack, answer.run, text, changed=answer.changed)
     return Exit.YES
 
@@ -118,7 +120,7 @@ def _existing(stack: Reached, run_id: str) -> RunRecord:
     ref = run_ref(run_id)
     run = stack.operator.inquiry.runs.get(ref)
     if run is None:
-        stack.operator.inquiry.job(ref.job)
+        stack.job(ref.job)
         raise UsageError(f"there is no run {ref.id}: `cronce runs {ref.job}` lists them")
     return run
 

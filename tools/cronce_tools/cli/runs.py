@@ -57,7 +57,7 @@ def list_runs(call: Call, question: Question) -> int:
     statuses = frozenset(map(_status, question.status))
     stack = call.reach()
     now = stack.operator.clock.now()
-    schedule = in_force(stack.operator.inquiry.job(question.job)) if question.job is not None else None
+    schedule = in_force(stack.job(question.job)) if question.job is not None else None
     zone = schedule.tz if schedule else "UTC"
     since, until = window_of(question.since, question.until, zone, now)
     looked_back = since is None and bool(statuses) and not statuses <= UNFINISHED.keys()

@@ -51,7 +51,7 @@ def show_run(call: Call, run_id: str) -> int:
     stack = call.reach()
     story = stack.operator.inquiry.story(ref)
     if story is None:
-        stack.operator.inquiry.job(ref.job)
+        stack.job(ref.job)
         raise UsageError(f"there is no run {ref.id}: `cronce did-run {ref.job} {ref.key[:20]}` says why")
     now = stack.operator.clock.now()
     if call.output.as_json:
@@ -87,7 +87,10 @@ def _show(output: Output, story: RunStory, stack: Reached, now: datetime) -> Non
 
 
 def _facts(run: RunRecord) -> Iterator[tuple[str, str]]:
-    yield "scheduled", f"{local_text(run.scheduled_local)} = {shown(run.ref.scheduled_at)}"
+    yield (
+        "scheduled",
+        " = ".join(dict.fromkeys([local_text(run.scheduled_local), shown(run.ref.scheduled_at)])),
+    )
     yield "came from", run.trigger.value
     yield (
         "attempt",

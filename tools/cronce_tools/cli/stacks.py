@@ -13,7 +13,9 @@ from botocore.session import Session
 
 from cronce.aws.settings import RETENTION_DAYS, StoreSettings
 from cronce.bootstrap.operator import Access, Operator, operator
+from cronce.core.errors import JobNotFoundError
 from cronce.core.job import Job
+from cronce.core.jobstate import JobState
 from cronce_tools.cli.exits import UnreachableError
 from cronce_tools.cli.murmur import Murmur
 from cronce_tools.cli.stack_choice import Target
@@ -38,6 +40,7 @@ class Reached:
         session: of botocore, as its clients are made.
         endpoint_url: of local AWS.
         operator: its commands.
+        job_of: the code of a job, as far as it is here.
     """
 
     name: str
@@ -48,6 +51,23 @@ class Reached:
     session: Session
     endpoint_url: str | None
     operator: Operator
+    job_of: Callable[[str], Job | None]
+
+    def job(self, name: str) -> JobState:
+        """One job, also one that is gone from the deployment.
+
+        Raises:
+            JobNotFoundError: it is not known; if its code is here, the message says when it will be.
+        """
+        try:
+            return self.operator.inquiry.job(name)
+        except JobNotFoundError as error:
+            if self.job_of(name) is None:
+                raise
+            raise JobNotFoundError(
+                f"no tick of {self.place} has seen job {name!r} yet, which the working copy declares: "
+                "if it is deployed, wait for the next full minute"
+            ) from error
 
     @property
     def retention(self) -> timedelta:
@@ -111,6 +131,7 @@ def reach(target: Target, job_of: Callable[[str], Job | None]) -> Reached:
         operator=operator(
             Access(session=session, endpoint_url=url, store=store, telemetry=Murmur(), job_of=job_of)
         ),
+        job_of=job_of,
     )
 
 

@@ -193,8 +193,7 @@ def _judged(state: JobState, at: datetime, asked: Asked, known: Known) -> FillTi
 
 def _is_planners(state: JobState, at: datetime) -> bool:
     """Whether a tick will plan the occurrence."""
-    settled = any(stretch.holds(at) for stretch in state.settled)
-    return at > state.planned_to and state.paused is None and not settled
+    return at > state.planned_to and state.paused is None and not state.is_settled(at)
 
 
 def filled(state: JobState, at: datetime, job: Job, act: Act) -> RunChange:

@@ -173,6 +173,8 @@ def in_force(state: JobState) -> Schedule | None:
 
 
 def _no_job(name: str, names: Sequence[str]) -> str:
+    if name in names:
+        return f"no tick has planned job {name!r} yet: the next one comes with the next full minute"
     near = difflib.get_close_matches(name, names, 1)
     if near:
         return f"there is no job {name!r}: did you mean {near[0]!r}?"

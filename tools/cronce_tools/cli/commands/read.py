@@ -35,7 +35,7 @@ def list_(context: typer.Context) -> int:
 
 def next_(
     context: typer.Context,
-    job: JobName,
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Of this job only.")] = None,
     *,
     since: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="Begin here, included; now by default.")
@@ -43,12 +43,20 @@ def next_(
     until: Annotated[
         str | None, typer.Option("--to", metavar="TIME", help="End here, included; a day as a whole.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many times.")] = 10,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=10_000,
+            help="At most so many times of a job; 10 by default, of all jobs 1 each.",
+            show_default=False,
+        ),
+    ] = None,
     code: Annotated[
         bool, typer.Option("--code", help="By the working copy's code, not by the stack's schedule.")
     ] = False,
 ) -> int:
-    """The next times of a job. Those that a clock change moves or repeats are marked."""
+    """The next times of a job, or of all. Those that a clock change moves or repeats are marked."""
     from cronce_tools.cli.upcoming import Question, next_times
 
     return next_times(call_of(context), Question(job=job, since=since, until=until, count=count, code=code))
