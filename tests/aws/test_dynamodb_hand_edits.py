@@ -193,8 +193,11 @@ def test_one_unreadable_run_or_gap_does_not_hide_the_others(store: DynamoBackend
     store.spoil_item(gap(40))
     store.spoil_item(MINE)
 
-    assert store.runs.gaps(JOB) == [gap(30), gap(60)]
-    assert [run.ref for run in store.runs.runs(JOB, NOW, NOW + 10 * MINUTE, 2)] == [FAILED.ref, QUEUED.ref]
+    assert store.runs.gaps(JOB).records == [gap(30), gap(60)]
+    assert [run.ref for run in store.runs.runs(JOB, NOW, NOW + 10 * MINUTE, 2).records] == [
+        FAILED.ref,
+        QUEUED.ref,
+    ]
     assert set(store.runs.get_many([MINE.ref, PENDING.ref])) == {PENDING.ref}
 
 

@@ -25,8 +25,8 @@ from tests.support.port_calls import ACT, ATTEMPT, MINE, PENDING, READS, fill
 QUERIES = [name for name, call in READS.items() if "Query" in call.sends and name != "steps.input"]
 LISTS: dict[str, Any] = {
     "index.due": lambda store: store.index.due(DueKind.NOTICE, None, 10),
-    "runs.runs": lambda store: store.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 50),
-    "runs.gaps": lambda store: store.runs.gaps(JOB),
+    "runs.runs": lambda store: store.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 50).records,
+    "runs.gaps": lambda store: store.runs.gaps(JOB).records,
     "runs.first_queued": lambda store: store.runs.first_queued(JOB),
     "steps.load": lambda store: list(store.steps.load(MINE.ref)),
     "steps.attempts": lambda store: store.steps.attempts(MINE.ref),

@@ -114,7 +114,7 @@ def test_the_answer_in_json(weekend: LocalStack) -> None:
     ]
     assert (document["asked"], document["answer"]) == ("Fri 2026-10-30 (America/New_York)", "yes")
     (occurrence,) = document["occurrences"]
-    assert list(occurrence) == ["at", "at_local", "outcome", "count", "run", "gap"]
+    assert list(occurrence) == ["at", "at_local", "outcome", "count", "run", "gap", "unreadable"]
     assert occurrence["at_local"] == "2026-10-30T06:00:00-04:00"
     assert (occurrence["outcome"], occurrence["run"]["status"]) == ("ran", "SUCCEEDED")
 
@@ -184,4 +184,4 @@ def test_a_wrong_month_is_one_line(weekend: LocalStack) -> None:
 
 def test_each_outcome_has_a_mark_of_its_own_and_the_worst_wins() -> None:
     assert list(MARKS)[:2] == ["missed", "failed"]
-    assert {mark for outcome, mark in MARKS.items()} == set("MF?CSL~+.")
+    assert {mark for outcome, mark in MARKS.items()} == set("MFX?CSL~+.")

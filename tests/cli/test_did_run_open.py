@@ -11,6 +11,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import boto3
+
+from cronce.aws.items_run import gap_item
+from cronce.core.jobstate import Gap, GapReason
 from cronce_tools.local.stack import LocalStack, local_stack
 from tests.cli.conftest import START, working_copy
 from tests.cli.terminal import cronce, did_run, operations
@@ -55,6 +59,23 @@ def test_p58_a_time_that_is_shown_twice_is_two_answers(tmp_path: Path) -> None:
         assert answer == "yes: 2 of 2 times on Sun 2026-11-01 01:30 (America/New_York) ran"
         assert first.startswith("Sun 2026-11-01 01:30 EDT ran: ")
         assert second.startswith("Sun 2026-11-01 01:30 EST ran: ")
+
+
+def test_a_gap_of_a_schedule_that_is_gone_counts_for_all_its_times(stack: LocalStack) -> None:
+    """The job ran every ten minutes then."""
+    stack.play(minutes=3)
+    first, last = START - HOUR + timedelta(minutes=12), START - HOUR + timedelta(minutes=52)
+    gone = Gap(
+        job="hourly", first=first, last=last, count=5, reason=GapReason.PAUSED, created_at=START,
+        forget_at=START + 100 * HOUR,
+    )  # fmt: skip
+    boto3.client("dynamodb").put_item(TableName="runs", Item=gap_item(gone))
+
+    code, (answer, *_) = did_run("hourly", "2026-10-30")
+
+    assert code == 1
+    assert answer.startswith("no: 1 of 29 times on Fri 2026-10-30 (UTC) ran,")
+    assert "5 skipped" in answer
 
 
 def test_a_time_that_nobody_planned_in_time_was_missed(stack: LocalStack) -> None:

@@ -184,7 +184,7 @@ def test_i45_a_gap_is_told_once_and_leaves_the_index(backend: Backend, clock: Ma
 
     assert backend.runs.mark_told(line)
 
-    assert backend.runs.gaps(JOB) == [gap(0, notice=Notice.TOLD)]
+    assert backend.runs.gaps(JOB).records == [gap(0, notice=Notice.TOLD)]
     assert due(backend, clock, DueKind.NOTICE) == []
     assert not backend.runs.mark_told(line)
 

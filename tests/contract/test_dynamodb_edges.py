@@ -36,9 +36,9 @@ def test_bounds_between_two_seconds_include_no_run_outside_them(backend: Backend
     runs = [pending(ref(number), rev=1) for number in range(4)]
     backend.place(*runs)
 
-    assert backend.runs.runs(JOB, NOW + HALF, NOW + 2 * MINUTE + HALF, 10) == [runs[2], runs[1]]
-    assert backend.runs.runs(JOB, NOW + MINUTE - HALF, NOW + 2 * MINUTE - HALF, 10) == [runs[1]]
-    assert backend.runs.runs(JOB, NOW + HALF, NOW + HALF, 10) == []
+    assert backend.runs.runs(JOB, NOW + HALF, NOW + 2 * MINUTE + HALF, 10).records == [runs[2], runs[1]]
+    assert backend.runs.runs(JOB, NOW + MINUTE - HALF, NOW + 2 * MINUTE - HALF, 10).records == [runs[1]]
+    assert backend.runs.runs(JOB, NOW + HALF, NOW + HALF, 10).records == []
 
 
 def test_many_jobs_and_runs_may_be_more_than_one_batch_and_named_twice(backend: Backend) -> None:

@@ -165,7 +165,7 @@ def test_gaps_go_with_the_change(backend: Backend) -> None:
     change = JobChange(before=job_state(), after=job_state(planned_to=NOW - 11 * MINUTE), gaps=(gone,))
 
     assert [backend.jobs.change(change) for _ in range(2)] == [Applied.DONE, Applied.DONE]
-    assert backend.runs.gaps(JOB) == [kept]
+    assert backend.runs.gaps(JOB).records == [kept]
     assert job_in(backend).planned_to == NOW - 11 * MINUTE
 
 
@@ -175,5 +175,5 @@ def test_a_gap_that_is_not_as_read_refuses_all_of_it(backend: Backend, stored: G
     change = JobChange(before=job_state(), after=job_state(planned_to=NOW - 11 * MINUTE), gaps=(gap(-10),))
 
     assert backend.jobs.change(change) is Applied.JOB_MOVED
-    assert backend.runs.gaps(JOB) == ([stored] if stored else [])
+    assert backend.runs.gaps(JOB).records == ([stored] if stored else [])
     assert job_in(backend) == job_state()

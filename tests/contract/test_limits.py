@@ -47,7 +47,7 @@ def test_p90_a_plan_takes_100_actions(backend: Backend, runs: int, done: bool) -
     assert outcome.done is done
     assert (outcome.problem is None) is done
     assert len(sent(backend)) <= done
-    found = backend.runs.runs(JOB, NOW, NOW + 200 * MINUTE, 200)
+    found = backend.runs.runs(JOB, NOW, NOW + 200 * MINUTE, 200).records
     assert len(found) == (runs if done else 0)
 
 
@@ -65,7 +65,7 @@ def test_p90_a_plan_takes_4_mb_and_400_kb_a_record(
     assert (outcome.problem is None) is done
     assert len(sent(backend)) <= done
     assert job_in(backend).planned_to == (NOW + MINUTE if done else NOW)
-    assert len(backend.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 20)) == (runs if done else 0)
+    assert len(backend.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 20).records) == (runs if done else 0)
 
 
 def test_p90_a_step_takes_400_kb(backend: Backend) -> None:

@@ -43,9 +43,9 @@ def test_runs_of_a_job_over_several_pages_are_all_listed(backend: Backend) -> No
     backend.place(*runs)
     forget_calls(backend)
 
-    assert backend.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 100) == runs[::-1]
+    assert backend.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 100).records == runs[::-1]
     assert asked(backend) > 1
-    assert backend.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 11) == runs[:0:-1]
+    assert backend.runs.runs(JOB, NOW, NOW + 60 * MINUTE, 11).records == runs[:0:-1]
 
 
 def test_attempts_over_several_pages_are_all_listed(backend: Backend) -> None:
@@ -81,7 +81,7 @@ def test_gaps_and_the_index_over_several_pages_are_all_listed(backend: Backend, 
     clock.advance(MINUTE)  # the index is late
     forget_calls(backend)
 
-    assert backend.runs.gaps(LONG_NAME) == gaps
+    assert backend.runs.gaps(LONG_NAME).records == gaps
     assert asked(backend) > 1
 
     forget_calls(backend)

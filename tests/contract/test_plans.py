@@ -63,7 +63,7 @@ def test_a_window_moves_planned_to_together_with_its_runs_and_gaps(backend: Back
     assert job_in(backend).planned_to == NOW + MINUTE
     assert stored(backend, ref(1)) == pending(ref(1), rev=1)
     assert stored(backend, ref(3)) == replace(skipped, rev=1)
-    assert backend.runs.gaps(JOB) == [gap(5)]
+    assert backend.runs.gaps(JOB).records == [gap(5)]
 
 
 def test_every_field_of_the_job_but_its_slots_is_written(backend: Backend) -> None:
@@ -156,7 +156,7 @@ def test_a_gap_that_exists_is_reported_and_nothing_is_written(backend: Backend) 
     assert outcome == CommitOutcome(gaps=frozenset({planned_gap}))
     assert job_in(backend) == state
     assert backend.runs.get(ref(1)) is None
-    assert backend.runs.gaps(JOB) == [gap(5, notice=Notice.TOLD)]
+    assert backend.runs.gaps(JOB).records == [gap(5, notice=Notice.TOLD)]
 
 
 def test_p34_a_longer_gap_from_the_same_time_on_is_a_gap_of_its_own(backend: Backend) -> None:
@@ -167,7 +167,7 @@ def test_p34_a_longer_gap_from_the_same_time_on_is_a_gap_of_its_own(backend: Bac
 
     assert backend.plans.commit(grant_of(backend), [window(state, gaps=(long,))]) == DONE
 
-    assert backend.runs.gaps(JOB) == [short, long]
+    assert backend.runs.gaps(JOB).records == [short, long]
 
 
 def test_two_gaps_of_different_reasons_may_begin_at_one_time(backend: Backend) -> None:
@@ -176,7 +176,7 @@ def test_two_gaps_of_different_reasons_may_begin_at_one_time(backend: Backend) -
 
     assert backend.plans.commit(grant_of(backend), [window(state, gaps=gaps)]) == DONE
 
-    assert set(backend.runs.gaps(JOB)) == set(gaps)
+    assert set(backend.runs.gaps(JOB).records) == set(gaps)
 
 
 def test_i11_an_expired_run_and_gap_still_count_as_present(backend: Backend) -> None:

@@ -79,7 +79,7 @@ def test_sixteen_threads_plan_the_same_window_and_one_wins(backend: Backend) -> 
     (winner,) = (number for number, outcome in enumerate(outcomes) if outcome.done)
     assert all(outcome.stale or outcome.problem for outcome in outcomes if not outcome.done)
     assert stored(backend, ref(1)).created_at == NOW + timedelta(milliseconds=winner)
-    assert backend.runs.gaps(JOB) == [gap(5, count=winner + 1)]
+    assert backend.runs.gaps(JOB).records == [gap(5, count=winner + 1)]
 
 
 def test_sixteen_threads_take_the_lease_and_one_gets_it_in_each_round(backend: Backend) -> None:

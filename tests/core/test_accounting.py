@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cronce.core.accounting import Account, Books, Outcome, ran
+from cronce.core.found import Unread
 from cronce.core.jobstate import Gap, GapReason, JobState, Pause
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus, Trigger
@@ -71,10 +72,15 @@ def books(
     *runs: RunRecord,
     schedule: Cron | None = SIX,
     gaps: tuple[Gap, ...] = (),
+    unread: tuple[Unread, ...] = (),
     now: datetime = EVENING,
     **changes: Any,
 ) -> Books:
-    return Books(state=job(**changes), schedule=schedule, runs=runs, gaps=gaps, now=now)
+    return Books(state=job(**changes), schedule=schedule, runs=runs, gaps=gaps, unread=unread, now=now)
+
+
+def spoiled(sk: str) -> Unread:
+    return Unread(job="menu", sk=sk, problem="it is spoiled")
 
 
 def the_one(found: Books) -> Account:
@@ -83,6 +89,36 @@ def the_one(found: Books) -> Account:
 
 
 AT_SIX = DAY + 6 * HOUR
+SPOILED_RUN = spoiled("RUN#2026-03-10T06:00:00Z")
+SPOILED_GAP = spoiled("GAP#2026-03-10T05:00:00Z#2026-03-10T07:00:00Z#paused")
+
+
+@pytest.mark.parametrize("item", [SPOILED_RUN, SPOILED_GAP, spoiled("GAP#nonsense")])
+def test_a_time_whose_entry_cannot_be_read_is_not_called_unrecorded(item: Unread) -> None:
+    account = the_one(books(unread=(item,)))
+
+    assert (account.outcome, account.unread) == (Outcome.UNREADABLE, item)
+    assert not ran([account])
+
+
+def test_what_can_be_read_outranks_a_gap_that_cannot() -> None:
+    assert the_one(books(run(AT_SIX, RunStatus.SUCCEEDED), unread=(SPOILED_GAP,))).outcome is Outcome.RAN
+    assert the_one(books(gaps=(gap(AT_SIX, AT_SIX, 1),), unread=(SPOILED_GAP,))).outcome is Outcome.SKIPPED
+    assert (
+        the_one(books(unread=(spoiled("GAP#nonsense"),), now=DAY, planned_to=DAY)).outcome is Outcome.TO_COME
+    )
+
+
+def test_what_cannot_be_read_is_answered_for_though_the_schedule_does_not_name_its_time() -> None:
+    for item, at in ((SPOILED_RUN, AT_SIX), (SPOILED_GAP, AT_SIX - HOUR)):
+        account = the_one(books(schedule=Cron("0 6 1 1 *"), unread=(item,)))
+        assert (account.at, account.outcome, account.unread) == (at, Outcome.UNREADABLE, item)
+    assert (
+        books(schedule=Cron("0 6 1 1 *"), unread=(spoiled("RUN#2026-03-10T06:00:00Z#a1"),)).accounts(
+            DAY, NEXT
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,7 +192,9 @@ def test_a_run_of_an_earlier_schedule_is_answered_for_at_its_own_time() -> None:
 def test_a_gap_whose_times_nobody_names_any_more_is_one_answer() -> None:
     redefined = gap(DAY - HOUR, DAY + HOUR, 120)
     first, six = books(gaps=(redefined,)).accounts(DAY, NEXT)
-    assert (first.at, first.outcome, first.count) == (DAY, Outcome.SKIPPED, 120)
+    assert (first.at, first.outcome, first.count) == (DAY, Outcome.SKIPPED, 1), "its last time is known"
+    (whole, _) = books(gaps=(gap(DAY, DAY + HOUR, 60),)).accounts(DAY, NEXT)
+    assert (whole.at, whole.outcome, whole.count) == (DAY, Outcome.SKIPPED, 60)
     assert six.at == AT_SIX
 
 

@@ -17,6 +17,7 @@ import pytest
 from cronce.core.acts import Act, What
 from cronce.core.backfill import MOST_TIMES, Asked, FillFate, Known, backfill_plan, filled, occurrences
 from cronce.core.errors import OperationRefusedError
+from cronce.core.found import Unread
 from cronce.core.job import job
 from cronce.core.jobstate import Gap, GapReason, JobState, Pause, Settled
 from cronce.core.records import RunRecord, RunRef, Slots
@@ -74,6 +75,7 @@ def fates(
     *runs: RunRecord,
     job_state: JobState | None = None,
     gaps: tuple[Gap, ...] = (),
+    unread: tuple[str, ...] = (),
     excluded: date | None = None,
 ) -> list[str]:
     """The fates by hour, with their details."""
@@ -81,6 +83,7 @@ def fates(
     known = Known(
         runs={run.ref: run for run in runs},
         gaps=gaps,
+        unread=[Unread(job="menu", sk=sk, problem=f"{sk[:3]} is spoiled") for sk in unread],
         excluded=lambda when: when.date() == excluded,
         now=NOW,
         retention=KEPT,
@@ -88,6 +91,28 @@ def fates(
     plan = backfill_plan(current, occurrences(current, asked), asked, known)
     assert plan.to_create == tuple(time.at for time in plan.times if time.fate is FillFate.CREATE)
     return [f"{time.at:%d %H} {time.fate} {time.detail}".rstrip() for time in plan.times]
+
+
+SPOILED = ("RUN#2026-03-15T05:00:00Z", "GAP#2026-03-15T07:00:00Z#2026-03-15T08:00:00Z#late")
+
+
+def test_what_a_spoiled_record_or_gap_accounts_for_is_left_alone_and_said_to_be() -> None:
+    asked = Asked(since=at(4), until=at(8))
+    run, gap = "unreadable RUN is spoiled", "unreadable GAP is spoiled"
+
+    assert fates(asked, unread=SPOILED) == [
+        "15 04 create", f"15 05 {run}", "15 06 create", f"15 07 {gap}", f"15 08 {gap}",
+    ]  # fmt: skip
+    assert fates(replace(asked, gaps=True), unread=SPOILED) == [
+        "15 04 create", f"15 05 {run}", "15 06 create", "15 07 create", "15 08 create",
+    ]  # fmt: skip
+
+
+def test_a_spoiled_gap_whose_key_says_nothing_may_hold_every_time_that_nothing_else_accounts_for() -> None:
+    found = fates(Asked(since=at(4), until=at(6)), record(at(5)), unread=("GAP#nonsense",))
+
+    gap = "unreadable GAP is spoiled"
+    assert found == [f"15 04 {gap}", "15 05 record SUCCEEDED", f"15 06 {gap}"]
 
 
 def test_each_occurrence_has_the_fate_that_is_its_own() -> None:

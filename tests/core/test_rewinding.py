@@ -16,6 +16,7 @@ import pytest
 
 from cronce.core.acts import Act, What
 from cronce.core.errors import OperationRefusedError
+from cronce.core.found import Unread
 from cronce.core.job_change import JobChange
 from cronce.core.jobstate import Gap, GapReason, Held, Settled
 from cronce.core.records import RunRecord
@@ -38,12 +39,17 @@ def planned(policy: str = "all", schedule: Cron = HOURLY, seen: str = "2026-01-0
 
 
 def rewind(
-    menu: Planned, to: datetime, *, now: datetime = NOON + MINUTE, replan_gaps: bool = False
+    menu: Planned,
+    to: datetime,
+    *,
+    now: datetime = NOON + MINUTE,
+    replan_gaps: bool = False,
+    unread: Sequence[Unread] = (),
 ) -> JobChange:
     """As the command does it, on what is left of the ledger."""
     times = times_after(menu.state, to, now, RETENTION)
     runs = {run.ref: run for run in menu.runs if run.ref.scheduled_at in times}
-    past = Past(times=times, runs=runs, gaps=menu.gaps, replan_gaps=replan_gaps)
+    past = Past(times=times, runs=runs, gaps=menu.gaps, unread=unread, replan_gaps=replan_gaps)
     change = rewound(menu.state, to, past, Act(what=What.REWIND, at=now, by="ann", why=""))
     menu.state = change.after
     menu.gaps = [gap for gap in menu.gaps if gap not in change.gaps]
@@ -290,6 +296,40 @@ def test_a_tick_whose_clock_is_behind_what_is_settled_keeps_it() -> None:
     menu.tick(NOON + MINUTE)
 
     assert set(menu.accounts().values()) == {1}
+
+
+def spoiled(sk: str) -> Unread:
+    return Unread(job="menu", sk=sk, problem=f"item JOB#menu / {sk} is spoiled")
+
+
+SPOILED_RUN = spoiled("RUN#2026-01-05T08:00:00Z")
+SPOILED_GAP = spoiled("GAP#2026-01-05T09:00:00Z#2026-01-05T10:00:00Z#late")
+
+
+def test_what_a_spoiled_record_or_gap_accounts_for_is_settled_and_not_planned_again() -> None:
+    menu = planned()
+    lose(menu, 7, 8, 9, 10)
+
+    change = rewind(menu, at("2026-01-05 06:30:00"), unread=(SPOILED_RUN, SPOILED_GAP))
+    window = menu.tick(NOON + 2 * MINUTE)
+
+    assert hours([run.ref.scheduled_at for run in window.runs]) == [7]
+    assert change.after.is_settled(at("2026-01-05 10:00:00"))
+
+
+def test_a_spoiled_gap_is_not_given_up_and_a_rewind_that_it_leaves_nothing_to_names_it() -> None:
+    menu = planned()
+    lose(menu, 8)
+
+    with pytest.raises(OperationRefusedError, match=r"not given up; .*: item JOB#menu / GAP#2026-01-05T09"):
+        rewind(menu, at("2026-01-05 06:30:00"), replan_gaps=True, unread=(SPOILED_GAP,))
+    with pytest.raises(OperationRefusedError, match="not given up"):
+        rewind(menu, at("2026-01-05 06:30:00"), replan_gaps=True, unread=(spoiled("GAP#nonsense"),))
+    with pytest.raises(OperationRefusedError, match="account for some: item JOB#menu / GAP#nonsense is"):
+        rewind(menu, at("2026-01-05 06:30:00"), unread=(spoiled("GAP#nonsense"),))
+    long_ago = spoiled("GAP#2026-01-04T09:00:00Z#2026-01-04T10:00:00Z#late")
+    change = rewind(menu, at("2026-01-05 06:30:00"), replan_gaps=True, unread=(long_ago,))
+    assert missing(change, [at("2026-01-05 08:00:00")])
 
 
 def test_set_back_twice_before_a_tick_it_plans_what_is_missing_and_nothing_else() -> None:

@@ -45,7 +45,7 @@ def store(stack: Deployed) -> DynamoStore:
 
 
 def records(stack: Deployed) -> list[RunRecord]:
-    found = store(stack).runs.runs("menu", START - 40 * 24 * HOUR, stack.clock.now(), 1000)
+    found = store(stack).runs.runs("menu", START - 40 * 24 * HOUR, stack.clock.now(), 1000).records
     return sorted(found, key=lambda run: run.ref)
 
 
@@ -59,7 +59,8 @@ def ledger(stack: Deployed) -> list[str]:
         for run in records(stack)
     ]
     entries += [
-        (gap.first, f"{gap.first:%H}-{gap.last:%H} {gap.reason}") for gap in store(stack).runs.gaps("menu")
+        (gap.first, f"{gap.first:%H}-{gap.last:%H} {gap.reason}")
+        for gap in store(stack).runs.gaps("menu").records
     ]
     return [text for _, text in sorted(entries)]
 

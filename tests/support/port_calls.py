@@ -176,8 +176,8 @@ CALLS: dict[str, PortCall] = {
     "index.due": PortCall(make=lambda s: s.index.due(DueKind.NOTICE, None, 10), sends=("Query",)),
     "runs.get": PortCall(make=lambda s: s.runs.get(MINE.ref), sends=("GetItem",)),
     "runs.get_many": PortCall(make=lambda s: s.runs.get_many([MINE.ref]), sends=("BatchGetItem",)),
-    "runs.runs": PortCall(make=lambda s: s.runs.runs(JOB, NOW, NOW, 5), sends=("Query",)),
-    "runs.gaps": PortCall(make=lambda s: s.runs.gaps(JOB), sends=("Query",)),
+    "runs.runs": PortCall(make=lambda s: s.runs.runs(JOB, NOW, NOW, 5).records, sends=("Query",)),
+    "runs.gaps": PortCall(make=lambda s: s.runs.gaps(JOB).records, sends=("Query",)),
     "runs.apply: birth": PortCall(
         make=lambda s: s.runs.apply(RunChange(before=None, after=pending(ref(10)), guard=Guard.BORN)),
         sends=("PutItem",),

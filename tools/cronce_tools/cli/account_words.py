@@ -23,6 +23,7 @@ OUTCOME_STYLES = {
     Outcome.UNDER_WAY: "blue",
     Outcome.DUE: "blue",
     Outcome.TO_COME: QUIET,
+    Outcome.UNREADABLE: BAD,
     Outcome.UNRECORDED: QUIET,
 }
 GAPS = {
@@ -69,6 +70,8 @@ class Teller:
             return f": {self._of_run(account.run)}"
         if account.gap is not None:
             return f"({account.gap.reason.value}): {self._of_gap(account.gap)}"
+        if account.unread is not None:
+            return f": {account.unread.problem}"
         return f": {self._without_record(account)}"
 
     def _of_gap(self, gap: Gap) -> str:

@@ -25,6 +25,7 @@ WORDS = {
     FillFate.CREATE: "gets a run",
     FillFate.RECORD: "has a record",
     FillFate.GAP: "lies in a gap (--gaps runs it)",
+    FillFate.UNREADABLE: "what accounts for it cannot be read",
     FillFate.EXCLUDED: "the job's calendar excludes it",
     FillFate.PLANNER: "the scheduler will plan it",
     FillFate.FUTURE: "has not come",

@@ -169,9 +169,11 @@ def _why(asked: Asked) -> str:
     if len(asked.accounts) == 1:
         ((text, _),) = asked.teller.lines(asked.accounts)
         return text
-    counts = Counter(account.outcome for account in asked.accounts)
+    counts: Counter[Outcome] = Counter()
+    for account in asked.accounts:
+        counts[account.outcome] += account.count
     good = counts[Outcome.RAN] + counts[Outcome.LATE]
-    parts = [f"{good} of {len(asked.accounts)} times on {asked.what} ran"]
+    parts = [f"{good} of {counts.total()} times on {asked.what} ran"]
     parts += [
         f"{count} {outcome.replace('_', ' ')}"
         for outcome, count in counts.items()

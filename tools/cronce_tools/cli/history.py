@@ -22,6 +22,7 @@ from cronce_tools.cli.times import DAY, midnight, month_of
 MARKS = {
     Outcome.MISSED: "M",
     Outcome.FAILED: "F",
+    Outcome.UNREADABLE: "X",
     Outcome.UNRECORDED: "?",
     Outcome.CANCELLED: "C",
     Outcome.SKIPPED: "S",

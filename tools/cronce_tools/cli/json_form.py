@@ -110,6 +110,7 @@ def account(found: Account, zone: str) -> Json:
         "count": found.count,
         "run": run(found.run) if found.run else None,
         "gap": gap(found.gap) if found.gap else None,
+        "unreadable": found.unread.problem if found.unread else None,
     }
 
 

@@ -64,14 +64,18 @@ def list_runs(call: Call, question: Question) -> int:
     if looked_back:
         since = (until or now) - LOOK_BACK
     search = Search(job=question.job, statuses=statuses, since=since, until=until, limit=question.limit)
-    found = stack.operator.search.find(search)
+    answer = stack.operator.search.find(search)
+    found = answer.records
     if call.output.as_json:
         runs = [json_form.run(each) for each in found]
-        call.output.document({**json_form.head(stack, now), "runs": runs})
+        unread = [each.problem for each in answer.unread]
+        call.output.document({**json_form.head(stack, now), "runs": runs, "unreadable": unread})
     elif found:
         call.output.table(HEADINGS, [_row(each, now) for each in found])
     else:
         call.output.line("no such runs")
+    for each in answer.unread:
+        call.output.note(f"left out, for it cannot be read: {each.problem}")
     if looked_back and len(found) < question.limit:
         call.output.note(f"looked back to {shown(since, zone)}; --since looks further")
     return Exit.YES if found else Exit.NO

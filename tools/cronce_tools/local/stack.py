@@ -203,7 +203,9 @@ class LocalStack:
 
     def runs(self, job: str) -> list[RunRecord]:
         """The runs of a job so far, oldest first."""
-        return sorted(self.store.runs.runs(job, FIRST, self.clock.now(), MANY), key=lambda run: run.ref)
+        return sorted(
+            self.store.runs.runs(job, FIRST, self.clock.now(), MANY).records, key=lambda run: run.ref
+        )
 
     def settle(self) -> None:
         """Deliver the stream and the asynchronous invocations until nothing is left."""

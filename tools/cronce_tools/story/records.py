@@ -29,12 +29,12 @@ def run_at(world: World, job: str, scheduled_at: datetime) -> RunRecord:
 
 def runs_between(world: World, job: str, start: datetime, end: datetime) -> list[RunRecord]:
     """Records of a job with start <= scheduled_at <= end, oldest first."""
-    return sorted(world.stack.store.runs.runs(job, start, end, MANY), key=lambda run: run.ref)
+    return sorted(world.stack.store.runs.runs(job, start, end, MANY).records, key=lambda run: run.ref)
 
 
 def gaps_of(world: World, job: str) -> list[Gap]:
     """Gaps of a job, oldest first."""
-    return world.stack.store.runs.gaps(job)
+    return world.stack.store.runs.gaps(job).records
 
 
 def attempts_kept(world: World, run: RunRecord) -> int:

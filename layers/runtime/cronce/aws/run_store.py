@@ -17,6 +17,7 @@ from cronce.aws.writes import Changes, check, delete, update
 from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import RunChange
 from cronce.core.errors import UnreadableItemError
+from cronce.core.found import Found, Unread
 from cronce.core.instants import to_key
 from cronce.core.jobstate import Gap
 from cronce.core.ports import Clock
@@ -68,14 +69,15 @@ class DynamoRunStore:
     def get_many(self, refs: Sequence[RunRef]) -> dict[RunRef, RunRecord]:
         """Many runs, strong: a batch read for each hundred."""
         items = self._calls.get_many("read runs", self._table, [run_key(ref) for ref in refs])
-        return {run.ref: run for run in self._readable(items, read_run)}
+        return {run.ref: run for run in self._readable(items, read_run, [])}
 
-    def runs(self, job: str, since: datetime, until: datetime, limit: int) -> list[RunRecord]:
-        """Runs of a job by occurrence, newest first, strong; unreadable ones are left out."""
+    def runs(self, job: str, since: datetime, until: datetime, limit: int) -> Found[RunRecord]:
+        """Runs of a job by occurrence, newest first, strong."""
         first = since.replace(microsecond=0) + timedelta(seconds=1 if since.microsecond else 0)
         last = until.replace(microsecond=0)
+        unread: list[Unread] = []
         if last < first:
-            return []
+            return Found(records=[], unread=unread)
         arguments = {
             "TableName": self._table,
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :first AND :last",
@@ -89,13 +91,15 @@ class DynamoRunStore:
             },
         }
         items = self._calls.query(f"read runs of job {job}", arguments)
-        return list(islice(self._readable(items, read_run), limit))
+        readable = self._readable(items, read_run, unread)
+        return Found(records=list(islice(readable, limit)), unread=unread)
 
-    def gaps(self, job: str) -> list[Gap]:
-        """All gaps of a job, oldest first, strong, all pages; unreadable ones are left out."""
+    def gaps(self, job: str) -> Found[Gap]:
+        """All gaps of a job, oldest first, strong, all pages."""
         operation = f"read gaps of job {job}"
         items = self._calls.beginning_with(operation, self._table, job_partition(job), GAP)
-        return list(self._readable(items, read_gap))
+        unread: list[Unread] = []
+        return Found(records=list(self._readable(items, read_gap, unread)), unread=unread)
 
     def apply(self, change: RunChange) -> Applied:
         """Write the change, in one transaction or, if only the run is in it, one plain write.
@@ -196,12 +200,14 @@ class DynamoRunStore:
     def _is_kept(self, record: RunRecord | Gap) -> bool:
         return record.forget_at is None or record.forget_at > self._clock.now()
 
-    def _readable(self, items: Iterable[Any], read: Callable[[Any], R]) -> Iterator[R]:
-        """The records of items, without those that have expired or cannot be read."""
+    def _readable(self, items: Iterable[Any], read: Callable[[Any], R], unread: list[Unread]) -> Iterator[R]:
+        """The records of items, without those that have expired; what cannot be read is added to `unread`."""
         for item in items:
             try:
                 record = read(item)
-            except UnreadableItemError:
+            except UnreadableItemError as error:
+                job, sk = item["pk"]["S"].removeprefix("JOB#"), item["sk"]["S"]
+                unread.append(Unread(job=job, sk=sk, problem=str(error)))
                 continue
             if self._is_kept(record):
                 yield record

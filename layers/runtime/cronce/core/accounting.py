@@ -4,6 +4,9 @@ Guaranteed: every occurrence of the schedule in force, every scheduled run and e
 in exactly one answer, and the answer says what the ledger says. What the ledger holds outranks the schedule,
 which may have changed since: a run is answered for at its own time, and a run inside a gap by the run.
 
+What cannot be read is not passed over: its times are unreadable (`core.found`), if nothing else accounts for
+them.
+
 Formula, for an occurrence without run and gap: after `now` it is to come; after `planned_to` it is due, and
 missed once its grace is over (never while the job is paused, and
 skipped if it was removed); up to `planned_to` the ledger should know it and does not (unrecorded). The
@@ -19,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from cronce.core.found import Unread, accounting_for
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import RunRecord
 from cronce.core.run import RunStatus
@@ -50,6 +54,8 @@ class Outcome(StrEnum):
     """Its time has come, and no tick has planned it yet."""
     TO_COME = "to_come"
     """Its time has not come."""
+    UNREADABLE = "unreadable"
+    """Its record, or a gap that it may lie in, is there and cannot be read."""
     UNRECORDED = "unrecorded"
     """It lies before what was planned, and there is no record of it."""
 
@@ -68,13 +74,16 @@ class Account:
         outcome: what became of it.
         run: its run, if it has one.
         gap: the gap that it lies in, if it has no run.
-        count: how many occurrences it stands for: more than one only for a gap whose times are not known.
+        unread: what cannot be read and is, or may be, its entry.
+        count: how many occurrences it stands for: more than one only for a gap whose times are not known. Of
+            one that reaches beyond what was asked, as many as surely lie within.
     """
 
     at: datetime
     outcome: Outcome
     run: RunRecord | None = None
     gap: Gap | None = None
+    unread: Unread | None = None
     count: int = 1
 
 
@@ -87,6 +96,7 @@ class Books:
         schedule: in force; None if the stored one cannot be read any more.
         runs: its runs in the stretch; manual ones are for no occurrence and are passed over.
         gaps: its gaps.
+        unread: what cannot be read among its runs and gaps.
         now: the present.
     """
 
@@ -94,6 +104,7 @@ class Books:
     schedule: Schedule | None
     runs: Sequence[RunRecord]
     gaps: Sequence[Gap]
+    unread: Sequence[Unread] = ()
     now: datetime
 
     def accounts(self, start: datetime, end: datetime) -> list[Account]:
@@ -105,10 +116,11 @@ class Books:
         """
         runs = {run.ref.scheduled_at: run for run in self.runs if not run.ref.suffix}
         named = self.schedule.between(start - _STRICTLY, end - _STRICTLY) if self.schedule else []
-        times = {*named, *(at for at in runs if start <= at < end)}
+        at_keys = {one.run.scheduled_at for one in self.unread if one.run and not one.run.suffix}
+        times = {*named, *(at for at in {*runs, *at_keys} if start <= at < end)}
         gaps = [gap for gap in self.gaps if gap.first < end and gap.last >= start]
         found = [self._account(at, runs.get(at), gaps) for at in times]
-        found += self._unnamed(gaps, times, start)
+        found += self._unnamed(gaps, times, start, end)
         return sorted(found, key=lambda account: account.at)
 
     def _account(self, at: datetime, run: RunRecord | None, gaps: Sequence[Gap]) -> Account:
@@ -117,6 +129,9 @@ class Books:
         gap = next((gap for gap in gaps if gap.first <= at <= gap.last), None)
         if gap is not None:
             return Account(at=at, outcome=Outcome.SKIPPED, gap=gap)
+        unread = accounting_for(self.unread, at) if at <= self.now else None
+        if unread is not None:
+            return Account(at=at, outcome=Outcome.UNREADABLE, unread=unread)
         return Account(at=at, outcome=self._without_record(at))
 
     def _of_run(self, run: RunRecord) -> Outcome:
@@ -138,12 +153,20 @@ class Books:
         expected = max(at + self.state.grace, self.state.expect_by or at)
         return Outcome.MISSED if expected < self.now and self.state.paused is None else Outcome.DUE
 
-    def _unnamed(self, gaps: Sequence[Gap], times: set[datetime], start: datetime) -> Iterator[Account]:
+    def _unnamed(
+        self, gaps: Sequence[Gap], times: set[datetime], start: datetime, end: datetime
+    ) -> Iterator[Account]:
         """Gaps none of whose times the schedule names any more."""
         for gap in gaps:
             if not any(gap.first <= at <= gap.last for at in times):
                 at = max(gap.first, start)
-                yield Account(at=at, outcome=Outcome.SKIPPED, gap=gap, count=gap.count)
+                inside = sum(start <= edge < end for edge in {gap.first, gap.last})
+                count = gap.count if start <= gap.first and gap.last < end else max(inside, 1)
+                yield Account(at=at, outcome=Outcome.SKIPPED, gap=gap, count=count)
+        for unread in self.unread:
+            first, last = unread.stretch or (end, start)
+            if first < end and last >= start and not any(first <= at <= last for at in times):
+                yield Account(at=max(first, start), outcome=Outcome.UNREADABLE, unread=unread)
 
 
 def ran(accounts: Sequence[Account]) -> bool:

@@ -10,6 +10,7 @@ Left alone are
 
 * what has a record, whatever became of it (a run that failed or was skipped is retried instead);
 * what lies in a gap, unless that is asked for; a record inside a gap outranks it;
+* what has a record, or may lie in a gap, that cannot be read (`core.found`);
 * what the scheduler has not planned yet: it will, by the job's policy. While the job is paused it will not,
   and what is settled in a job that was set back it steps over, so a person may;
 * what the job's calendar excludes, what has not come yet, and what is so old that its record may have existed
@@ -32,6 +33,7 @@ from cronce.core.acts import Act
 from cronce.core.catch_up import FORGETTING_MARGIN
 from cronce.core.changes import Guard, RunChange, SlotsChange
 from cronce.core.errors import DefinitionError, OperationRefusedError
+from cronce.core.found import Unread, accounting_for
 from cronce.core.instants import to_key
 from cronce.core.job import Job
 from cronce.core.jobstate import Gap, JobState
@@ -56,6 +58,8 @@ class FillFate(StrEnum):
     """It has a record."""
     GAP = "gap"
     """It lies in a gap."""
+    UNREADABLE = "unreadable"
+    """What accounts for it, or may, cannot be read."""
     EXCLUDED = "excluded"
     """The job's calendar excludes its date."""
     PLANNER = "planner"
@@ -73,7 +77,7 @@ class FillTime:
     Attributes:
         at: when.
         fate: what becomes of it.
-        detail: status and reason of its record, or the reason of its gap.
+        detail: status and reason of its record, the reason of its gap, or what cannot be read and why.
     """
 
     at: datetime
@@ -123,6 +127,7 @@ class Known:
     Attributes:
         runs: records of them, as far as there are any.
         gaps: of the job.
+        unread: what cannot be read among records and gaps.
         excluded: whether its calendar excludes an instant.
         now: the present.
         retention: how long records are kept.
@@ -130,6 +135,7 @@ class Known:
 
     runs: Mapping[RunRef, RunRecord]
     gaps: Sequence[Gap]
+    unread: Sequence[Unread] = ()
     excluded: Callable[[datetime], bool]
     now: datetime
     retention: timedelta
@@ -181,6 +187,9 @@ def _judged(state: JobState, at: datetime, asked: Asked, known: Known) -> FillTi
     if run is not None:
         detail = f"{run.status}({run.reason})" if run.reason else run.status.value
         return FillTime(at=at, fate=FillFate.RECORD, detail=detail)
+    unread = accounting_for(known.unread, at)
+    if unread is not None and (unread.run is not None or not asked.gaps):
+        return FillTime(at=at, fate=FillFate.UNREADABLE, detail=unread.problem)
     if _is_planners(state, at):
         return FillTime(at=at, fate=FillFate.PLANNER)
     gap = next((gap for gap in known.gaps if gap.first <= at <= gap.last), None)

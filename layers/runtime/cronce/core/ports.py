@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cronce.core.alerts import Alert, NoticeText
     from cronce.core.answers import Applied, CommitOutcome, DueEntry, JobReads
     from cronce.core.changes import RunChange
+    from cronce.core.found import Found
     from cronce.core.job_change import JobChange
     from cronce.core.jobstate import Gap, JobState, JobWindow, Registry
     from cronce.core.lease import Grant
@@ -131,12 +132,15 @@ class RunStore(Protocol):
         """Many runs, strong; those absent or unreadable are left out."""
         ...
 
-    def runs(self, job: str, since: datetime, until: datetime, limit: int) -> list[RunRecord]:
-        """Runs of a job by occurrence, since <= scheduled_at <= until, newest first, strong."""
+    def runs(self, job: str, since: datetime, until: datetime, limit: int) -> Found[RunRecord]:
+        """Runs of a job by occurrence, since <= scheduled_at <= until, newest first, strong.
+
+        At most `limit` that can be read; those that cannot are told as far as the read went.
+        """
         ...
 
-    def gaps(self, job: str) -> list[Gap]:
-        """All gaps of a job, oldest first, strong."""
+    def gaps(self, job: str) -> Found[Gap]:
+        """All gaps of a job, oldest first, strong; also those that cannot be read."""
         ...
 
     def apply(self, change: RunChange) -> Applied:

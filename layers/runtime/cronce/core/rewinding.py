@@ -3,8 +3,8 @@
 For what the ledger has lost: a table that was restored in part, items that a hand has deleted. Planned again
 is what nothing accounts for, by the schedule in force now and by the job's policy for missed times. Times
 that have a record, or lie in a gap, are left alone: they are written down with the job (`JobState.settled`),
-and planning steps over them. Gaps may be given up: they are deleted in the transaction that sets the job
-back, and what they held is judged anew.
+and planning steps over them. So are times whose record or gap cannot be read (`core.found`). Gaps may be
+given up: they are deleted in the transaction that sets the job back, and what they held is judged anew.
 
 A job that is set back again before planning has come through is looked at as far as the first time: what was
 written down then is read anew, not forgotten.
@@ -24,6 +24,7 @@ from itertools import groupby
 from cronce.core.acts import Act
 from cronce.core.catch_up import FORGETTING_MARGIN
 from cronce.core.errors import DefinitionError, OperationRefusedError
+from cronce.core.found import Unread, accounting_for
 from cronce.core.instants import to_key, to_text
 from cronce.core.job_change import JobChange
 from cronce.core.jobstate import Gap, JobState, Settled
@@ -48,12 +49,14 @@ class Past:
         times: the occurrences after the instant that the job is set back to; see `times_after`.
         runs: records of them, as far as there are any.
         gaps: of the job.
+        unread: what cannot be read among records and gaps.
         replan_gaps: give up the gaps in the stretch.
     """
 
     times: Sequence[datetime]
     runs: Mapping[RunRef, RunRecord]
     gaps: Sequence[Gap]
+    unread: Sequence[Unread] = ()
     replan_gaps: bool
 
 
@@ -103,14 +106,17 @@ def rewound(state: JobState, to: datetime, past: Past, act: Act) -> JobChange:
         OperationRefusedError: everything is accounted for, it is too much, or a gap would be torn.
     """
     inside = tuple(gap for gap in past.gaps if gap.last > to and gap.first <= _end(state))
-    gone = _given_up(state, to, inside) if past.replan_gaps else ()
+    gone = _given_up(state, to, inside, past.unread) if past.replan_gaps else ()
     kept = [gap for gap in inside if gap not in gone]
-    accounted = [_accounts(state.name, at, past.runs, kept) for at in past.times]
+    accounted = [_is_accounted_for(state.name, at, past, kept) for at in past.times]
     if all(accounted):
         held = f", {len(kept)} of its gaps among them: say so if those are to be given up" if kept else ""
+        unclear = (
+            f"; what cannot be read may account for some: {past.unread[0].problem}" if past.unread else ""
+        )
         raise OperationRefusedError(
             f"job {state.name} has {len(accounted)} times from there to where it stands, and all of them are "
-            f"accounted for{held}; there is nothing to plan again"
+            f"accounted for{held}; there is nothing to plan again{unclear}"
         )
     settled = _stretches(past.times, accounted)
     if len(settled) > MOST_STRETCHES:
@@ -145,7 +151,15 @@ def _end(state: JobState) -> datetime:
     return max([state.planned_to, *(settled.last for settled in state.settled)])
 
 
-def _given_up(state: JobState, to: datetime, gaps: tuple[Gap, ...]) -> tuple[Gap, ...]:
+def _given_up(
+    state: JobState, to: datetime, gaps: tuple[Gap, ...], unread: Sequence[Unread]
+) -> tuple[Gap, ...]:
+    broken = next((one for one in unread if one.may_touch(to, _end(state))), None)
+    if broken is not None:
+        raise OperationRefusedError(
+            f"job {state.name}: a gap that cannot be read is not given up; put it right or delete it, or "
+            f"leave gaps alone: {broken.problem}"
+        )
     torn = next((gap for gap in gaps if gap.first <= to), None)
     if torn is not None:
         raise OperationRefusedError(
@@ -161,8 +175,10 @@ def _given_up(state: JobState, to: datetime, gaps: tuple[Gap, ...]) -> tuple[Gap
     return gaps
 
 
-def _accounts(job: str, at: datetime, runs: Mapping[RunRef, RunRecord], gaps: Sequence[Gap]) -> bool:
-    return RunRef(job, at) in runs or any(gap.first <= at <= gap.last for gap in gaps)
+def _is_accounted_for(job: str, at: datetime, past: Past, kept: Sequence[Gap]) -> bool:
+    if RunRef(job, at) in past.runs or any(gap.first <= at <= gap.last for gap in kept):
+        return True
+    return accounting_for(past.unread, at) is not None
 
 
 def _stretches(times: Sequence[datetime], accounted: Sequence[bool]) -> tuple[Settled, ...]:

@@ -135,7 +135,7 @@ class AlertDesk:
         if trouble is None:
             return RECOVERED
         after = trouble + timedelta(seconds=1)
-        later = self.runs.runs(alert.scope, after, self.now, LATER_RUNS) if after <= self.now else []
+        later = self.runs.runs(alert.scope, after, self.now, LATER_RUNS).records if after <= self.now else []
         return RECOVERED if alerting.is_settled(alert, listed, later) else None
 
     def _publish(self, alert: Alert) -> None:

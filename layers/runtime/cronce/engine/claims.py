@@ -216,10 +216,13 @@ class Claims:
         return None
 
     def _has_successor(self, run: RunRecord, planned_to: datetime) -> bool:
-        """Whether a newer run takes the place of a late one. Nothing is planned past `planned_to`."""
+        """Whether a newer run takes the place of a late one. Nothing is planned past `planned_to`.
+
+        One that cannot be read does not: no executor starts it.
+        """
         after = run.ref.scheduled_at + timedelta(seconds=1)
         for limit in NEWER_RUNS if after <= planned_to else ():
-            newer = self.ledger.runs.runs(run.ref.job, after, planned_to, limit)
+            newer = self.ledger.runs.runs(run.ref.job, after, planned_to, limit).records
             if any(judgement.takes_the_place_of(one, run) for one in newer):
                 return True
             if len(newer) < limit:

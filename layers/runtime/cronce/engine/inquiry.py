@@ -117,11 +117,13 @@ class Inquiry:
 
     def books(self, state: JobState, start: datetime, end: datetime) -> Books:
         """What the ledger holds of a job from `start` to before `end`."""
+        runs, gaps = self.runs.runs(state.name, start, end, MANY), self.runs.gaps(state.name)
         return Books(
             state=state,
             schedule=in_force(state),
-            runs=self.runs.runs(state.name, start, end, MANY),
-            gaps=self.runs.gaps(state.name),
+            runs=runs.records,
+            gaps=gaps.records,
+            unread=[*runs.unread, *gaps.unread],
             now=self.clock.now(),
         )
 
@@ -149,7 +151,7 @@ class Inquiry:
 
     def _standing(self, state: JobState) -> Standing:
         now = self.clock.now()
-        newest = self.runs.runs(state.name, EPOCH, now + CLOCKS_DIFFER, LAST_RUNS)
+        newest = self.runs.runs(state.name, EPOCH, now + CLOCKS_DIFFER, LAST_RUNS).records
         unfinished = tuple(run for run in newest if not run.status.is_final)
         late = [found for run in unfinished if (found := health.overdue_run(run, now))]
         late += health.overdue_times(state, now)

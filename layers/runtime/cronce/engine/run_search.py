@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from cronce.core.errors import UnreadableItemError
+from cronce.core.found import RUN, Found, Unread
 from cronce.core.occurrences import EPOCH
 from cronce.core.ports import Clock, DueIndex, RegistryStore, RunStore
 from cronce.core.records import RunRecord, RunRef
@@ -81,8 +83,8 @@ class RunSearch:
     index: DueIndex
     clock: Clock
 
-    def find(self, search: Search) -> list[RunRecord]:
-        """Runs, newest first.
+    def find(self, search: Search) -> Found[RunRecord]:
+        """Runs, newest first, and what was met on the way that cannot be read: it may be one of them.
 
         Runs that have not ended are found whatever their age, also those of jobs that are gone. Of all jobs
         means, for the others, of those in the deployment.
@@ -90,36 +92,52 @@ class RunSearch:
         unfinished = bool(search.statuses) and search.statuses <= UNFINISHED.keys()
         found = self._unfinished(search) if unfinished else self._by_jobs(search)
         now = self.clock.now()
-        wanted = [run for run in found if search.wants(run, now)]
-        return sorted(wanted, key=lambda run: (run.ref.key, run.ref.job), reverse=True)[: search.limit]
+        wanted = [run for run in found.records if search.wants(run, now)]
+        newest = sorted(wanted, key=lambda run: (run.ref.key, run.ref.job), reverse=True)
+        return Found(records=newest[: search.limit], unread=found.unread)
 
-    def _unfinished(self, search: Search) -> Iterator[RunRecord]:
+    def _unfinished(self, search: Search) -> Found[RunRecord]:
         kinds = {kind for status in search.statuses for kind in UNFINISHED[status]}
         entries = [entry for kind in kinds for entry in self.index.due(kind, None, ENTRIES)]
-        refs = {entry.run for entry in entries if search.job in {None, entry.job}}
-        yield from self.runs.get_many([ref for ref in refs if ref is not None]).values()
+        refs = {entry.run for entry in entries if entry.run and search.job in {None, entry.job}}
+        found = self.runs.get_many(sorted(refs))
+        unread = [broken for ref in sorted(refs - found.keys()) if (broken := self._unread(ref))]
+        return Found(records=list(found.values()), unread=unread)
 
-    def _by_jobs(self, search: Search) -> Iterator[RunRecord]:
+    def _unread(self, ref: RunRef) -> Unread | None:
+        """What is wrong with a run that a batch left out; None: it is gone."""
+        try:
+            self.runs.get(ref)
+        except UnreadableItemError as error:
+            return Unread(job=ref.job, sk=f"{RUN}{ref.key}", problem=str(error))
+        return None
+
+    def _by_jobs(self, search: Search) -> Found[RunRecord]:
         jobs = [search.job] if search.job else deployed(self.registry)
-        for runs in side_by_side(lambda job: list(self._of_job(job, search)), jobs):
-            yield from runs
+        found: Found[RunRecord] = Found(records=[], unread=[])
+        for part in side_by_side(lambda job: self._of_job(job, search), jobs):
+            found.records.extend(part.records)
+            found.unread.extend(part.unread)
+        return found
 
-    def _of_job(self, job: str, search: Search) -> Iterator[RunRecord]:
+    def _of_job(self, job: str, search: Search) -> Found[RunRecord]:
         """The newest runs of one job that are wanted, at most as many as are wanted of all jobs."""
-        now = self.clock.now()
+        now, wanted, unread = self.clock.now(), list[RunRecord](), dict[str, Unread]()
         since, until = search.since or EPOCH, search.until or now + CLOCKS_DIFFER
         page = PAGE if search.statuses else search.limit + 1
-        left, seen = search.limit, set[RunRef]()
-        while left > 0:
-            runs = self.runs.runs(job, since, until, page)
-            fresh = [run for run in runs if run.ref not in seen]
-            wanted = [run for run in fresh if search.wants(run, now)][:left]
-            yield from wanted
-            left -= len(wanted)
-            if len(runs) < page or not fresh:
-                return
-            seen = {run.ref for run in runs}
-            until = runs[-1].ref.scheduled_at  # included: others of that second may be on the next page
+        seen = set[RunRef]()
+        while len(wanted) < search.limit:
+            found = self.runs.runs(job, since, until, page)
+            unread |= {one.sk: one for one in found.unread}
+            fresh = [run for run in found.records if run.ref not in seen]
+            wanted += [run for run in fresh if search.wants(run, now)]
+            if len(found.records) < page or not fresh:
+                break
+            seen = {run.ref for run in found.records}
+            until = found.records[
+                -1
+            ].ref.scheduled_at  # included: others of that second may be on the next page
+        return Found(records=wanted[: search.limit], unread=list(unread.values()))
 
 
 def deployed(registry: RegistryStore) -> list[str]:

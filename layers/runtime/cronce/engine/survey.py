@@ -211,12 +211,12 @@ class Surveyor:
 
     def _last_success(self, job: str, grace: timedelta) -> datetime | None:
         since = self.now - max(grace, ends.OVERLAP_PATIENCE) - RECENT
-        runs = self.runs.runs(job, since, self.now, RECENT_RUNS)
+        runs = self.runs.runs(job, since, self.now, RECENT_RUNS).records
         successes = (run.ended_at for run in runs if run.status is RunStatus.SUCCEEDED)
         return max((ended_at for ended_at in successes if ended_at is not None), default=None)
 
     def _gaps(self, survey: Survey, job: str, lines: Sequence[DueEntry]) -> None:
-        found = {f"GAP#{gap.key}": gap for gap in self.runs.gaps(job)}
+        found = {f"GAP#{gap.key}": gap for gap in self.runs.gaps(job).records}
         for line in lines:
             gap = found.get(line.sk)
             finding = ends.gap_to_tell(gap) if gap else ends.unreadable_gap(job, line.sk)

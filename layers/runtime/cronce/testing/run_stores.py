@@ -11,6 +11,7 @@ from cronce.core.acts import Act, PastAct
 from cronce.core.answers import Applied, DueEntry
 from cronce.core.changes import Guard, RunChange
 from cronce.core.errors import StepResultTooLargeError, UnreadableItemError
+from cronce.core.found import Found
 from cronce.core.instants import to_key
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
@@ -69,17 +70,24 @@ class MemoryRunStore:
                     found[ref] = run
         return found
 
-    def runs(self, job: str, since: datetime, until: datetime, limit: int) -> list[RunRecord]:
-        """Runs of a job by occurrence, newest first, strong; unreadable ones are left out."""
+    def runs(self, job: str, since: datetime, until: datetime, limit: int) -> Found[RunRecord]:
+        """Runs of a job by occurrence, newest first, strong."""
         begin = f"RUN#{to_key(since.replace(microsecond=0))}"
         with self._table.call("runs.runs"):
             found = self._table.query(f"JOB#{job}", "RUN#", RunRecord, begin)
-        return [run for run in reversed(found) if since <= run.ref.scheduled_at <= until][:limit]
+            unread = self._table.unread(job, "RUN#", RunRecord, begin)
+        inside = [run for run in reversed(found) if since <= run.ref.scheduled_at <= until]
+        oldest = inside[limit - 1].ref.scheduled_at if len(inside) >= limit else since
+        broken = [
+            one for one in reversed(unread) if one.run is None or oldest <= one.run.scheduled_at <= until
+        ]
+        return Found(records=inside[:limit], unread=broken)
 
-    def gaps(self, job: str) -> list[Gap]:
+    def gaps(self, job: str) -> Found[Gap]:
         """All gaps of a job, oldest first, strong."""
         with self._table.call("runs.gaps"):
-            return self._table.query(f"JOB#{job}", "GAP#", Gap)
+            found = self._table.query(f"JOB#{job}", "GAP#", Gap)
+            return Found(records=found, unread=self._table.unread(job, "GAP#", Gap))
 
     def apply(self, change: RunChange) -> Applied:
         """Write the change in one transaction, or nothing; see `RunStore.apply`."""

@@ -23,6 +23,7 @@ from typing import Any, TypeGuard
 from cronce.core.alerts import Alert
 from cronce.core.answers import DueEntry
 from cronce.core.errors import UnreadableItemError
+from cronce.core.found import Unread
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.ports import Clock
 from cronce.core.records import RunRecord, RunRef
@@ -140,10 +141,22 @@ class MemoryTable:
             kind: of the items.
             since: the sort keys of those wanted begin with nothing that is less.
         """
-        keys = self._partitions.get(pk, [])
-        first = bisect_left(keys, max(prefix, since))
-        found = (self._rows[pk, sk].item for sk in takewhile(_begins_with(prefix), islice(keys, first, None)))
+        found = (self._rows[pk, sk].item for sk in self._keys(pk, prefix, since))
         return [item for item in found if isinstance(item, kind) and not self.has_expired(item)]
+
+    def unread(self, job: str, prefix: str, kind: type[T], since: str = "") -> list[Unread]:
+        """What `query` of a job's partition passes over because it cannot be understood; see there."""
+        pk, found = f"JOB#{job}", []
+        for sk in self._keys(pk, prefix, since):
+            try:
+                self.find((pk, sk), kind)
+            except UnreadableItemError as error:
+                found.append(Unread(job=job, sk=sk, problem=str(error)))
+        return found
+
+    def _keys(self, pk: str, prefix: str, since: str) -> Iterator[str]:
+        keys = self._partitions.get(pk, [])
+        return takewhile(_begins_with(prefix), islice(keys, bisect_left(keys, max(prefix, since)), None))
 
     def items(self) -> dict[Key, Item]:
         """Everything, in order of the keys."""

@@ -55,10 +55,11 @@ class BackfillCommands(Desk):
         state = self.deployed(job)
         asked = Asked(since=since, until=until, gaps=gaps)
         times = occurrences(state, asked)
-        runs = self.ledger.runs
+        runs, found = self.recorded(job, times), self.ledger.runs.gaps(job)
         known = Known(
-            runs=runs.get_many([RunRef(job, at) for at in times]) if times else {},
-            gaps=runs.gaps(job),
+            runs={run.ref: run for run in runs.records},
+            gaps=found.records,
+            unread=[*runs.unread, *found.unread],
             excluded=_calendar(self.job_of(job)),
             now=self.now(),
             retention=self.ledger.retention,

@@ -7,13 +7,14 @@ is, not about what was on somebody's screen.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
 
 from cronce.core.acts import Act, What, signed
 from cronce.core.errors import JobNotFoundError, OperationRefusedError, StoreError
+from cronce.core.found import Found
 from cronce.core.instants import to_text
 from cronce.core.job import Job
 from cronce.core.jobstate import JobState
@@ -24,6 +25,8 @@ from cronce.core.slots import UNKNOWN, RunPolicy
 from cronce.core.values import dataclass
 from cronce.engine.ledger import Ledger
 
+MANY = 100_000
+"""More records than lie among the times that one command looks at, runs by hand included."""
 SUFFIX = 8
 """Digits of the suffix of a manual run's id: one second has not billions of them."""
 
@@ -97,6 +100,17 @@ class Desk:
         if run is None:
             raise OperationRefusedError(f"there is no run {ref.id}")
         return run
+
+    def recorded(self, job: str, times: Sequence[datetime]) -> Found[RunRecord]:
+        """The records of a stretch, strong, those that cannot be read too.
+
+        Args:
+            job: its name.
+            times: ascending; from the first to the last one.
+        """
+        if not times:
+            return Found(records=[], unread=[])
+        return self.ledger.runs.runs(job, times[0], times[-1], MANY)
 
     def job(self, name: str) -> JobState:
         """A job, strong.

@@ -14,7 +14,6 @@ from cronce.core.errors import OperationRefusedError
 from cronce.core.job_change import JobChange
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.pausing import paused, resumed
-from cronce.core.records import RunRef
 from cronce.core.rewinding import Past, missing, rewound, times_after
 from cronce.core.values import dataclass
 from cronce.engine.operations.desk import Desk, JobAnswer
@@ -90,8 +89,14 @@ class JobCommands(Desk):
             state = self.deployed(job)
             act = self.sign(What.REWIND, by, why)
             times = times_after(state, to, act.at, self.ledger.retention)
-            found = runs.get_many([RunRef(job, at) for at in times]) if times else {}
-            past = Past(times=times, runs=found, gaps=runs.gaps(job), replan_gaps=replan_gaps)
+            found, gaps = self.recorded(job, times), runs.gaps(job)
+            past = Past(
+                times=times,
+                runs={run.ref: run for run in found.records},
+                gaps=gaps.records,
+                unread=[*found.unread, *gaps.unread],
+                replan_gaps=replan_gaps,
+            )
             change = rewound(state, to, past, act)
             if self.ledger.change_job(change) is Applied.DONE:
                 self.tell(act, job=job, planned_to=to, gaps=len(change.gaps))

@@ -146,7 +146,7 @@ class RunCommands(Desk):
         if code is not None:
             return Terms.of(code)
         now = self.ledger.clock.now()
-        for run in self.ledger.runs.runs(job, now - self.ledger.retention, now, 1):
+        for run in self.ledger.runs.runs(job, now - self.ledger.retention, now, 1).records:
             return Terms(timeout=run.timeout, max_attempts=run.max_attempts)
         raise OperationRefusedError(
             f"nothing says how long a run of job {job} may take: it has none yet, and its code is not here; "
