@@ -33,6 +33,8 @@ NOTICE = NoticeText(
     body="Job daily-menu did not succeed for 2026-03-08T11:00:00Z.\n\nLook at it: cronce show daily-menu",
     scope="daily-menu",
     kind="opened",
+    stack="shop-prod",
+    trouble="missed",
 )
 KEYS: dict[str, Any] = {
     "aws_access_key_id": "testing",
@@ -70,7 +72,9 @@ def test_p12_a_notice_arrives_with_subject_body_and_attributes(mailbox: Mailbox)
     (letter,) = mailbox.letters()
     assert (letter["Subject"], letter["Message"]) == (NOTICE.subject, NOTICE.body)
     assert {name: value["Value"] for name, value in letter["MessageAttributes"].items()} == {
+        "stack": "shop-prod",
         "scope": "daily-menu",
+        "trouble": "missed",
         "kind": "opened",
         "id": NOTICE.id,
     }

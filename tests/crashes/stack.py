@@ -188,7 +188,7 @@ class Stack:
             return
         telemetry, completed = RecordingTelemetry(), False
         with self._process(self.patrol) as process:
-            completed = Watchdog(self._patrol_ports(process, telemetry)).patrol().complete
+            completed = Watchdog(self._patrol_ports(process, telemetry), "shop").patrol().complete
         assert completed == bool(telemetry.metrics.get(PATROL_COMPLETED)), "the heartbeat is a whole patrol's"
 
     # --- the world --------------------------------------------------------------------------------------
@@ -387,6 +387,7 @@ class Stack:
             lease=port("lease", store.lease),
             jobs=port("jobs", store.jobs),
             runs=port("runs", store.runs),
+            steps=port("steps", store.steps),
             index=port("index", store.index),
             alerts=port("alerts", store.alerts),
             notifier=port("notifier", self.notifier),

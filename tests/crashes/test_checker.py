@@ -140,7 +140,9 @@ def step_is_repeated(stack: Stack) -> None:
 
 
 def told_three_times(stack: Stack) -> None:
-    stack.notifier.notices += 3 * [NoticeText(id="1", subject="", body="", scope=JOB, kind="opened")]
+    stack.notifier.notices += 3 * [
+        NoticeText(id="1", subject="", body="", scope=JOB, kind="opened", stack="shop", trouble="missed")
+    ]
 
 
 def success_is_counted_twice(stack: Stack) -> None:

@@ -298,7 +298,7 @@ def test_i9_a_broken_module_alarms_when_a_time_of_its_job_is_past_its_grace(stac
     stack.minutes(16)
 
     ((subject, body),) = stack.heard()
-    assert subject == "Missed 2026-03-08T10:00:00Z: menu"
+    assert subject == "Missed: menu 2026-03-08T10:00:00Z in shop"
     assert "its module jobs.menu does not import in this deployment" in body
 
 
@@ -342,7 +342,7 @@ def test_a_run_with_a_missing_attribute_is_reported_told_and_delays_nobody(
     assert stack.values("PatrolCompleted") == [1, 1, 1, 1]
     assert stack.events("item.set_aside")
     ((subject, body),) = stack.heard()
-    assert subject == "Missed 2026-03-08T10:00:00Z: menu"
+    assert subject == "Missed: menu 2026-03-08T10:00:00Z in shop"
     assert f"attribute `{attribute}` is missing" in body
 
 
@@ -362,7 +362,7 @@ def test_a_job_with_a_missing_attribute_is_reported_told_and_delays_nobody(
     assert stack.values("JobsHeld")[-1] == 1
     assert any(attribute in json.dumps(line) and "menu" in json.dumps(line) for line in stack.lines)
     ((subject, body),) = stack.heard()
-    assert subject == "Missed 2026-03-08T10:00:00Z: menu"
+    assert subject == "Missed: menu 2026-03-08T10:00:00Z in shop"
     assert attribute in body
 
 

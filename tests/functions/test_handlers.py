@@ -96,8 +96,8 @@ def test_p12_a_run_that_fails_is_told_by_job_and_time_with_its_error_and_its_log
     assert stack.patrol(DUE + MINUTE) == {"complete": True, "missed": 0, "failed": 1}
 
     ((subject, body),) = stack.heard()
-    assert subject == "Failed 2026-03-08T10:00:00Z: bills"
-    assert "ended FAILED(error) after attempt 1 of 1: ValueError: no paper" in body
+    assert subject == "Failed: bills 2026-03-08T10:00:00Z in shop"
+    assert "Ended FAILED(error) after attempt 1 of 1: ValueError: no paper" in body
     assert "log stream 2026/03/08/[live]abc, request request-1" in body
     assert stack.values("JobsFailed") == [0, 1]
     assert stack.values("JobsMissed") == [0, 0]
@@ -132,7 +132,7 @@ def test_p94_an_outage_past_the_grace_is_told_and_the_gauge_returns_to_zero(stac
     assert [answer["outcome"] for answer in stack.settle()] == ["succeeded"]
     stack.patrol(DUE + 20 * MINUTE)
 
-    assert stack.heard()[0][0] == "Recovered: the scheduler is back"
+    assert stack.heard()[0][0] == "Recovered: the scheduler is back in shop"
     assert stack.values("JobsMissed")[-1] == 0
     assert stack.heard() == []
 

@@ -22,6 +22,7 @@ from tests.contract.makers import JOB
 
 MINUTE = timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
+STACK = "shop-prod"
 
 
 def cron(expression: str, tz: str = "UTC") -> dict[str, str]:
@@ -65,11 +66,13 @@ class World:
                 lease=store.lease,
                 jobs=store.jobs,
                 runs=store.runs,
+                steps=store.steps,
                 index=store.index,
                 alerts=store.alerts,
                 notifier=notifier or self.notifier,
                 telemetry=self.telemetry,
-            )
+            ),
+            STACK,
         )
 
     def operations(self) -> Operations:

@@ -82,7 +82,7 @@ def test_i42_a_time_that_a_healthy_scheduler_never_plans_is_told_within_its_grac
 
     assert world.told() == [("opened", JOB)]
     assert "2026-01-05T00:05:00Z" in world.notice().body
-    assert "never planned" in world.notice().body
+    assert "Never planned" in world.notice().body
     assert world.telemetry.metrics[JOBS_MISSED] == 1
 
 
@@ -95,17 +95,17 @@ def test_i42_an_unplanned_times_notice_names_its_wall_time(world: World) -> None
     world.patrol()
 
     assert "2026-01-05 00:01 -0500 America/New_York (2026-01-05T05:01:00Z)" in world.notice().body
-    assert world.notice().subject == "Missed 2026-01-05T05:01:00Z: daily-menu"
+    assert world.notice().subject == "Missed: daily-menu 2026-01-05T05:01:00Z in shop-prod"
 
 
 @pytest.mark.parametrize(
     "run, words",
     [
-        (pending(ref(0)), "never started: no executor has claimed it"),
-        (running(ref(0)), "attempt 1 of 3 started 2026-01-05T00:00:00.000Z and is not finished"),
+        (pending(ref(0)), "Never started: no executor has claimed it"),
+        (running(ref(0)), "Attempt 1 of 3 started 2026-01-05T00:00:00.000Z and is not finished"),
         (
             queued(ref(0), reason=Reason.BACKOFF, attempt=1, error="no soup", expect_by=NOW + GRACE),
-            "attempt 1 of 3 did not succeed, the next one starts 2026-01-05T00:10:00.000Z: no soup",
+            "Attempt 1 of 3 did not succeed, the next one starts 2026-01-05T00:10:00.000Z: no soup",
         ),
     ],
     ids=["pending", "running", "waiting"],
@@ -135,7 +135,7 @@ def test_i44_a_failure_before_its_grace_is_told_though_its_worker_died_right_aft
     world.patrol()
 
     assert world.told() == [("opened", JOB)]
-    for words in ("ended FAILED(error) after attempt 3 of 3: ValueError: no soup", "2026/01/05/[7]ab", "r-1"):
+    for words in ("Ended FAILED(error) after attempt 3 of 3: ValueError: no soup", "2026/01/05/[7]ab", "r-1"):
         assert words in world.notice().body
     assert world.telemetry.metrics[JOBS_FAILED] == 1
     assert world.run(ref(0)).notice is Notice.TOLD
@@ -219,7 +219,7 @@ def test_a_run_skipped_as_too_late_is_told(world: World) -> None:
     world.patrol()
 
     assert world.told() == [("opened", JOB)]
-    assert "skipped as too late" in world.notice().body
+    assert "Skipped as too late" in world.notice().body
     assert world.telemetry.metrics[JOBS_MISSED] == 1
 
 
@@ -470,7 +470,7 @@ def test_i9_a_job_removed_on_purpose_closes_its_alert(world: World) -> None:
     world.patrol()
 
     assert world.told() == [("opened", JOB), ("closed", JOB)]
-    assert world.notifier.notices[-1].subject == "Removed: daily-menu"
+    assert world.notifier.notices[-1].subject == "Removed: daily-menu in shop-prod"
 
 
 def test_i9_a_job_missing_while_a_module_is_broken_alarms(world: World) -> None:
@@ -586,7 +586,7 @@ def test_an_unreadable_overdue_run_is_reported_told_and_delays_nobody(world: Wor
     reports = world.until(NOW + GRACE + MINUTE)
 
     assert sorted(world.told()) == [("opened", JOB), ("opened", "other")]
-    assert "its record cannot be read" in next(n.body for n in world.notifier.notices if n.scope == JOB)
+    assert "Its record cannot be read" in next(n.body for n in world.notifier.notices if n.scope == JOB)
     assert reports[-1].complete
     assert reports[-1].unreadable == (f"run {ref(0).id}",)
     assert world.telemetry.metrics[ITEMS_UNREADABLE] == 1

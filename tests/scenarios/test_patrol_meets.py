@@ -81,4 +81,4 @@ def test_an_end_that_comes_while_the_opening_is_being_published_is_told_as_well(
     world.patrols(2)
 
     assert world.told() == [("opened", JOB), ("closed", JOB)]
-    assert world.notifier.notices[-1].subject == "Acknowledged: daily-menu"
+    assert world.notifier.notices[-1].subject == "Acknowledged: daily-menu in shop-prod"

@@ -61,7 +61,7 @@ def test_a_silent_scheduler_is_told_within_seven_minutes(world: World) -> None:
     reports = world.patrols(6)
 
     assert world.told() == [("opened", SCHEDULER)]
-    assert world.notice().subject == "Scheduler silent since 2026-01-05T00:01:00Z"
+    assert world.notice().subject == "Scheduler silent since 2026-01-05T00:01:00Z in shop-prod"
     assert all(report.complete for report in reports), "the watchdog itself is well"
 
 

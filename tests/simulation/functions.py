@@ -187,12 +187,13 @@ class Functions:
             lease=process.port("lease", store.lease),
             jobs=process.port("jobs", store.jobs),
             runs=process.port("runs", store.runs),
+            steps=process.port("steps", store.steps),
             index=process.port("index", store.index),
             alerts=process.port("alerts", store.alerts),
             notifier=process.port("notifier", self.world.alarms),
             telemetry=Telemetry(process),
         )
-        return Watchdog(ports)
+        return Watchdog(ports, "shop")
 
     def _dispatcher(self, process: Process) -> Dispatcher:
         return Dispatcher(invoker=process.port("invoker", self.world.queue), telemetry=Telemetry(process))

@@ -48,6 +48,7 @@ EXPECTED = {
     "WatchdogRole": {
         "RunsTable": READ | {"dynamodb:PutItem", "dynamodb:UpdateItem"},
         "RunsTable/index/due": {"dynamodb:Query"},
+        "StepsTable": {"dynamodb:Query"},
         "NoticeTopic": {"sns:Publish"},
         "WatchdogLogGroup": LOG,
     },

@@ -21,7 +21,15 @@ from cronce.testing import LoggedEvent, ManualClock, MemoryInvoker, MemoryNotifi
 
 START = datetime(2026, 3, 8, 6, 59, 30, tzinfo=UTC)
 RUN = RunRef("daily-menu", START)
-NOTICE = NoticeText(id="1", subject="missed", body="daily-menu", scope="daily-menu", kind="opened")
+NOTICE = NoticeText(
+    id="1",
+    subject="missed",
+    body="daily-menu",
+    scope="daily-menu",
+    kind="opened",
+    stack="shop",
+    trouble="missed",
+)
 
 
 def test_a_clock_stands_still_until_it_is_moved() -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import partial
 
 from cronce_tools.local.cloud import Call
-from cronce_tools.local.stack import MINUTE
+from cronce_tools.local.stack import MINUTE, STACK
 from cronce_tools.story.records import lease_token, run_at, runs_between
 from cronce_tools.story.scene import Figure, promised, shown
 from cronce_tools.story.world import World, at
@@ -113,7 +113,7 @@ def long_outage(world: World) -> list[Figure]:
     return [
         *during,
         promised("the 16:00 run, after the outage", run.status, "SUCCEEDED"),
-        promised("notices after it", closed, ["Recovered: the scheduler is back"]),
+        promised("notices after it", closed, [f"Recovered: the scheduler is back in {STACK}"]),
         promised(
             "alarms that are off again",
             world.alarm_states("SchedulerSilentAlarm", "JobsMissedAlarm"),

@@ -7,25 +7,25 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cronce.aws.clients import FAILURES, told
-from cronce.core.alerts import NoticeText
+from cronce.core.alerts import SUBJECT_LIMIT, NoticeText
 from cronce.core.errors import NotifyError
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
 
-SUBJECT_LIMIT = 99
-"""Characters of a subject. SNS documents "less than 100", ASCII, no control characters, and refuses the
-message else."""
 BODY_LIMIT = 250_000
 """Bytes of a body. SNS takes 256 KB with the attributes; mail servers and people take far less."""
 CUT = "..."
+ATTRIBUTES = ("stack", "scope", "trouble", "kind", "id")
+"""Fields of a notice that its message carries as attributes too."""
 
 
 class SnsNotifier:
     """`Notifier` on SNS.
 
-    Each message carries the attributes `scope` (the job, or SCHEDULER), `kind` (opened, reminder, closed)
-    and `id`, for filter policies and for recognising a notice that comes twice.
+    Each message carries the attributes `stack`, `scope` (the job, or SCHEDULER), `trouble` (missed, failed,
+    late, ...) and `kind` (opened, reminder, closed) for filter policies, and `id` for recognising a notice
+    that comes twice.
 
     Args:
         client: gives a client made by `cronce.aws.clients.bounded_client("sns")`; asked when it is needed.
@@ -42,7 +42,7 @@ class SnsNotifier:
         Raises:
             NotifyError: SNS did not say that it accepted.
         """
-        values = {"scope": notice.scope, "kind": notice.kind, "id": notice.id}
+        values = {name: getattr(notice, name) for name in ATTRIBUTES}
         try:
             self._client().publish(
                 TopicArn=self._topic_arn,

@@ -33,9 +33,10 @@ def _make(process: Process) -> Function[Watchdog]:
         lease=store.lease,
         jobs=store.jobs,
         runs=store.runs,
+        steps=store.steps,
         index=store.index,
         alerts=store.alerts,
         notifier=SnsNotifier(process.client_when_needed("sns"), settings.topic_arn),
         telemetry=telemetry,
     )
-    return Function(part=Watchdog(ports), telemetry=telemetry, clock=process.clock)
+    return Function(part=Watchdog(ports, settings.stack), telemetry=telemetry, clock=process.clock)

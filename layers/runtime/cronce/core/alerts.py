@@ -17,6 +17,8 @@ SCHEDULER = "SCHEDULER"
 """Scope of the alert that concerns the scheduler itself; every other scope is a job's name."""
 TIMES_KEPT = 50
 """Times kept in an alert, the newest, failures before others; the rest is only counted."""
+SUBJECT_LIMIT = 99
+"""Characters of a notice's subject: SNS documents "less than 100", and refuses the message else."""
 
 
 class Trouble(StrEnum):
@@ -96,6 +98,12 @@ class Alert:
         """Whether it still stands."""
         return self.closed_at is None
 
+    @property
+    def newest(self) -> TroubledTime:
+        """The time that a notice is about: the newest listed; of the scheduler, its newest silence."""
+        silent = [time for time in self.times if time.trouble is Trouble.SILENT]
+        return (silent or self.times)[-1]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoticeText:
@@ -103,10 +111,12 @@ class NoticeText:
 
     Attributes:
         id: stable: the same notice published twice carries the same id.
-        subject: one line.
-        body: several lines that a person can act on.
+        subject: one line of at most `SUBJECT_LIMIT` characters.
+        body: several lines that a person can act on; the first two say what matters.
         scope: the job's name, or `SCHEDULER`.
         kind: `opened`, `reminder` or `closed`.
+        stack: its name.
+        trouble: what is wrong (or was) about the newest time listed: a value of `Trouble`.
     """
 
     id: str
@@ -114,3 +124,5 @@ class NoticeText:
     body: str
     scope: str
     kind: str
+    stack: str
+    trouble: str

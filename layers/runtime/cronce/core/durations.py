@@ -44,3 +44,12 @@ def duration(what: str, value: object, *, at_least: timedelta = timedelta(0)) ->
     if not at_least <= value <= LONGEST:
         raise DefinitionError(f"{what} takes {at_least} to {LONGEST}, not {value}")
     return value
+
+
+def duration_text(length: timedelta) -> str:
+    """A duration as people write it, such as "1h30m"; parts of a second are left out."""
+    left, parts = int(length.total_seconds()), []
+    for unit, seconds in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
+        number, left = divmod(left, seconds)
+        parts += [f"{number}{unit}"] if number else []
+    return "".join(parts) or "0s"

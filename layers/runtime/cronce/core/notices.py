@@ -1,23 +1,33 @@
 """What people are told: the text of a notice, from an alert.
 
-A notice names the job and each time in the job's zone and in UTC, says what happened, and where to look. Its
-id follows from the alert alone, so the same notice published twice can be recognised.
+Its first two lines say everything to somebody who reads them on a phone at night: what happened to which job
+of which stack, at which time (in the job's zone and in UTC), how far it came, and which setting was broken.
+Then come all times that the alert lists, where to look, and what to do, as commands that can be copied. Its
+id follows from stack and alert alone, so the same notice published twice can be recognised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED
-from cronce.core.alerts import SCHEDULER, Alert, NoticeText, Trouble, TroubledTime
+from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED, ref_of
+from cronce.core.alerts import SCHEDULER, SUBJECT_LIMIT, Alert, NoticeText, Trouble, TroubledTime
+from cronce.core.durations import duration_text
 from cronce.core.errors import DefinitionError
 from cronce.core.instants import to_key, to_text
+from cronce.core.jobstate import Gap, JobState
+from cronce.core.records import RunRecord, RunRef, StepStatus
+from cronce.core.remedies import remedies
+from cronce.core.run import Reason
+from cronce.core.run_story import StepStory
 from cronce.core.values import dataclass
 from cronce.core.zones import load_zone
 
 OUTLOOK = 50
 """Times named in the notice about a silent scheduler: what is due and what comes next."""
+SHORTEST_NAME = 8
+"""Characters of a stack's name that say anything; with room for fewer a subject goes without it."""
 
 _WORDS = {
     Trouble.MISSED: "missed",
@@ -27,23 +37,12 @@ _WORDS = {
     Trouble.OVERLAP: "skipped for overlap",
     Trouble.SILENT: "scheduler silent",
 }
-_LOOK = {
-    Trouble.SILENT: "The scheduler's log has the last error (a job module that kills the process is one "
-    "cause). Is its rule enabled, and is the account's Lambda concurrency used up?",
-    Trouble.MISSED: "Why a time was not planned is in the scheduler's log, what a run did in the executor's. "
-    "The job's item and the records of its runs are in the Runs table under the partition key JOB#<job>.",
-    Trouble.FAILED: "The executor's log has the traceback: log stream and request stand with the run. "
-    "Once the cause is mended, the next scheduled run closes this alert.",
-    Trouble.LATE: "These times do not run by themselves any more. Was the work needed, or is the job's "
-    "max_lateness (or catch_up) too strict?",
-    Trouble.CATCH_UP_LIMIT: "These times do not run any more; the newest of them, up to catch_up_cap, do.",
-    Trouble.OVERLAP: "Does a run of this job hang, or does it take longer than its interval? Its unfinished "
-    "runs are in the Runs table under the partition key JOB#<job>.",
-}
+_SHORT = {Trouble.MISSED: "missed", Trouble.FAILED: "failed"}
 _ENDED = {
     RECOVERED: "Every time listed here succeeded in the end, or a later scheduled run did.",
     REMOVED: "The job is no longer part of the deployment. Its records are kept.",
 }
+_ENDS = {RECOVERED: "Recovered", REMOVED: "Removed", ACKNOWLEDGED: "Acknowledged"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,27 +53,56 @@ class NextTime:
     at: datetime
 
 
-def notice_of(alert: Alert, zones: Mapping[str, str], outlook: Sequence[NextTime] = ()) -> NoticeText:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Background:
+    """What a notice says beside its alert, as far as it is known.
+
+    Attributes:
+        stack: its name.
+        jobs: those that the notice names.
+        runs: of the times that the alert lists.
+        steps: of the run of the newest of them, in the order in which they were recorded.
+        gap: the stretch of skipped times that begins with the newest of them.
+        outlook: what a silent scheduler has not planned: the oldest first.
+    """
+
+    stack: str
+    jobs: Mapping[str, JobState]
+    runs: Mapping[RunRef, RunRecord]
+    steps: Sequence[StepStory] = ()
+    gap: Gap | None = None
+    outlook: Sequence[NextTime] = ()
+
+    def zone(self, job: str) -> str | None:
+        """The zone of a job's schedule, if the job is known."""
+        state = self.jobs.get(job)
+        return state.schedule.get("tz", "UTC") if state else None
+
+
+def notice_of(alert: Alert, known: Background) -> NoticeText:
     """The notice that an alert owes in its present state.
 
     Args:
         alert: as it stands.
-        zones: the zone of each job's schedule, as far as they are known.
-        outlook: what a silent scheduler has not planned: the oldest first.
+        known: what to say beside it.
     """
     scheduler = alert.scope == SCHEDULER
-    parts = [_opening(alert, scheduler), *_times(alert, zones, scheduler)]
+    parts = [*(_of_scheduler if scheduler else _of_job)(alert, known)]
+    if scheduler or alert.count > 1:
+        parts += ["", *_times(alert, known, scheduler)]
     if alert.is_open:
-        parts += _outlook(outlook, zones) if scheduler else []
-        parts += ["", "What to look at:", *_hints(alert.times)]
+        parts += _outlook(known) if scheduler else []
+        parts += ["", *remedies(alert, known.stack, known.runs, known.steps, known.gap)]
     parts += ["", f"Open since {to_text(alert.since)}."]
     kind = _kind(alert)
     return NoticeText(
-        id=_id(alert, kind),
-        subject=_subject(alert, scheduler),
+        id=_id(alert, kind, known.stack),
+        subject=_subject(alert, scheduler, known.stack),
         body="\n".join(parts),
         scope=alert.scope,
         kind=kind,
+        stack=known.stack,
+        trouble=alert.newest.trouble.value,
     )
 
 
@@ -104,50 +132,94 @@ def _kind(alert: Alert) -> str:
     return "reminder" if alert.reminders else "opened"
 
 
-def _id(alert: Alert, kind: str) -> str:
+def _id(alert: Alert, kind: str, stack: str) -> str:
     """Stable: made of what does not change until the notice is told."""
     number = {"closed": to_text(alert.closed_at or alert.since), "reminder": str(alert.reminders)}.get(kind)
-    return f"{alert.scope}/{to_text(alert.since)}/{kind}" + (f"/{number}" if number else "")
+    return f"{stack}/{alert.scope}/{to_text(alert.since)}/{kind}" + (f"/{number}" if number else "")
 
 
-def _subject(alert: Alert, scheduler: bool) -> str:
-    """One line of at most 100 characters, which is what an e-mail's subject may have on SNS."""
+def _subject(alert: Alert, scheduler: bool, stack: str) -> str:
+    """One line that fits into an e-mail's subject; of what is too long the stack's name is cut first."""
     if not alert.is_open:
-        what = {REMOVED: "Removed"}.get(alert.closed_because or "", "Acknowledged")
-        what = "Recovered" if alert.closed_because == RECOVERED else what
-        return "Recovered: the scheduler is back" if scheduler else f"{what}: {alert.scope}"
-    again = "Reminder: " if alert.reminders else ""
+        what = "the scheduler is back" if scheduler else alert.scope
+        return _fitted(f"{_ends(alert)}: ", what, "", stack)
+    again = "Still " if alert.reminders else ""
+    at = _utc(alert.newest.scheduled_at)
     if scheduler:
-        silent = [time for time in alert.times if time.trouble is Trouble.SILENT]
-        return f"{again}Scheduler silent since {_utc((silent or alert.times)[-1].scheduled_at)}"
-    newest = alert.times[-1]
+        return _fitted("", "Scheduler", f" {again.lower()}silent since {at}", stack)
     more = f" (+{alert.count - 1})" if alert.count > 1 else ""
-    word = {Trouble.MISSED: "Missed", Trouble.FAILED: "Failed"}.get(newest.trouble, "Skipped")
-    return f"{again}{word} {_utc(newest.scheduled_at)}{more}: {alert.scope}"[:100]
+    word = _SHORT.get(alert.newest.trouble, "skipped")
+    return _fitted(_capital(f"{again}{word}: "), alert.scope, f" {at}{more}", stack)
 
 
-def _opening(alert: Alert, scheduler: bool) -> str:
+def _fitted(before: str, name: str, after: str, stack: str) -> str:
+    line = f"{before}{_cut(name, SUBJECT_LIMIT - len(before) - len(after))}{after}"
+    room = SUBJECT_LIMIT - len(line) - len(" in ")
+    return f"{line} in {_cut(stack, room)}" if room >= min(len(stack), SHORTEST_NAME) else line
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 2]}.."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _ends(alert: Alert) -> str:
+    return _ENDS.get(alert.closed_because or "", "Closed")
+
+
+def _of_scheduler(alert: Alert, known: Background) -> Iterator[str]:
+    if alert.is_open:
+        since = _utc(alert.newest.scheduled_at)
+        yield f"Scheduler silent: in {known.stack} no tick has completed since {since}."
+        yield "Nothing is planned, woken or started again until one does. All jobs are concerned."
+    else:
+        yield f"Recovered: the scheduler of {known.stack} completes its ticks again."
+        yield (
+            "What was missed is started late or recorded as skipped, by each job's own policy. "
+            "A job that does not come back is told of by itself."
+        )
+
+
+def _of_job(alert: Alert, known: Background) -> Iterator[str]:
+    time = alert.newest
+    when = in_words(time.scheduled_at, known.zone(alert.scope))
+    by_hand = f", started by hand as {time.suffix}" if time.suffix else ""
+    more = f", and {alert.count - 1} more" if alert.count > 1 else ""
     if not alert.is_open:
-        if scheduler:
-            return (
-                "The scheduler completes its ticks again. What was missed is started late or recorded as "
-                "skipped, by each job's own policy. A job that does not come back is told of by itself."
-            )
-        return f"The alert of job {alert.scope} is closed. {_ended(alert)}"
-    if scheduler:
-        return "The scheduler has not completed a tick for minutes: nothing is planned until it does."
-    return f"Job {alert.scope} {'still needs' if alert.reminders else 'needs'} somebody to look at it."
+        yield f"{_ends(alert)}: {alert.scope} in {known.stack}. {_why_closed(alert)}"
+        yield f"It was about {when}{by_hand}{more}: {_WORDS[time.trouble]}."
+        return
+    word = _capital(f"{'still ' if alert.reminders else ''}{_WORDS[time.trouble]}")
+    yield f"{word}: {alert.scope} in {known.stack}, {when}{by_hand}{more}."
+    broken = _broken(time, alert, known)
+    yield f"{_capital(time.detail)}." + (f" Setting broken: {broken}." if broken else "")
+    done = next((step for step in reversed(known.steps) if step.status is StepStatus.DONE), None)
+    if done:
+        items = f" ({done.items} items)" if done.items is not None else ""
+        yield f"Last step finished: {done.name}{items}, {_utc(done.at)}."
 
 
-def _ended(alert: Alert) -> str:
+def _broken(time: TroubledTime, alert: Alert, known: Background) -> str | None:
+    """Which of a job's two settings of time was broken, and what it is."""
+    run, state = known.runs.get(ref_of(time, alert.scope)), known.jobs.get(alert.scope)
+    if time.trouble is Trouble.MISSED:
+        return f"grace {duration_text(state.grace)}" if state else "grace"
+    if time.trouble is Trouble.FAILED and run is not None and run.reason is Reason.TIMEOUT:
+        return f"timeout {duration_text(run.timeout)}"
+    return None
+
+
+def _why_closed(alert: Alert) -> str:
     act = alert.act
     if alert.closed_because != ACKNOWLEDGED or act is None:
         return _ENDED.get(alert.closed_because or "", "")
     return f"{act.by} has acknowledged it{f': {act.why}' if act.why else ''}."
 
 
-def _times(alert: Alert, zones: Mapping[str, str], scheduler: bool) -> Iterable[str]:
-    yield ""
+def _times(alert: Alert, known: Background, scheduler: bool) -> Iterator[str]:
     if alert.count > len(alert.times):
         yield f"{len(alert.times)} of {alert.count} times, the newest, failures before others:"
     for time in alert.times:
@@ -156,17 +228,12 @@ def _times(alert: Alert, zones: Mapping[str, str], scheduler: bool) -> Iterable[
             continue
         whose = f"{time.job}, " if scheduler else ""
         by_hand = f", started by hand as {time.suffix}" if time.suffix else ""
-        when = in_words(time.scheduled_at, zones.get(time.job or alert.scope))
+        when = in_words(time.scheduled_at, known.zone(time.job or alert.scope))
         yield f"- {whose}{when}{by_hand}: {_WORDS[time.trouble]}; {time.detail}"
 
 
-def _outlook(outlook: Sequence[NextTime], zones: Mapping[str, str]) -> list[str]:
-    if not outlook:
+def _outlook(known: Background) -> list[str]:
+    if not known.outlook:
         return []
-    lines = [f"- {coming.job}, {in_words(coming.at, zones.get(coming.job))}" for coming in outlook]
+    lines = [f"- {coming.job}, {in_words(coming.at, known.zone(coming.job))}" for coming in known.outlook]
     return ["", "Not planned yet, and late or missed unless it comes back:", *lines]
-
-
-def _hints(times: Iterable[TroubledTime]) -> list[str]:
-    present = {time.trouble for time in times}
-    return [f"- {hint}" for trouble, hint in _LOOK.items() if trouble in present]

@@ -16,10 +16,10 @@ from cronce.core.alerts import SCHEDULER, Alert
 from cronce.core.errors import NotifyError
 from cronce.core.health import Finding
 from cronce.core.jobstate import JobState
-from cronce.core.notices import OUTLOOK, NextTime, notice_of
-from cronce.core.ports import AlertStore, DueIndex, JobStore, Notifier, RunStore, Telemetry
-from cronce.core.run import DueKind
+from cronce.core.notices import notice_of
+from cronce.core.ports import AlertStore, JobStore, Notifier, RunStore, Telemetry
 from cronce.core.values import dataclass
+from cronce.engine.background import Library
 from cronce.engine.metrics import NOTICES_FAILED
 from cronce.engine.patrol_log import PatrolLog
 
@@ -37,7 +37,7 @@ class AlertDesk:
         store: where alerts are kept.
         jobs: where the jobs are.
         runs: where the runs are.
-        index: for what a silent scheduler has not planned.
+        library: for what a notice says beside its alert.
         notifier: tells people.
         telemetry: every alert that opens or closes, and every notice, is a line.
         log: where trouble goes.
@@ -54,7 +54,7 @@ class AlertDesk:
     store: AlertStore
     jobs: JobStore
     runs: RunStore
-    index: DueIndex
+    library: Library
     notifier: Notifier
     telemetry: Telemetry
     log: PatrolLog
@@ -143,7 +143,7 @@ class AlertDesk:
         if claimed is None:
             return
         self.alerts[alert.scope] = claimed
-        notice = notice_of(claimed, *self._surroundings(claimed))
+        notice = notice_of(claimed, self.library.background(claimed))
         try:
             self.notifier.publish(notice)
         except NotifyError as error:
@@ -172,25 +172,6 @@ class AlertDesk:
         if not self.store.put(before, after):
             return None
         return replace(after, rev=(before.rev if before else 0) + 1)
-
-    def _surroundings(self, alert: Alert) -> tuple[Mapping[str, str], Sequence[NextTime]]:
-        """Zones of the jobs named, and what a silent scheduler has not planned: told without, if need be."""
-        states: Mapping[str, JobState] = {}
-        names = {time.job or alert.scope for time in alert.times} - {SCHEDULER}
-        waiting: list[str] = []
-        with self.log.part(f"what to say about {alert.scope}"):
-            if alert.scope == SCHEDULER and alert.is_open:
-                lines = self.index.due(DueKind.JOB, None, OUTLOOK)
-                waiting = [line.job for line in lines if line.job]
-            states = self.jobs.get_many(sorted({*names, *waiting})).states
-        listed = {(time.job, time.scheduled_at) for time in alert.times}
-        outlook = [
-            NextTime(job=job, at=at)
-            for job in waiting
-            if job in states and (at := states[job].next_at) is not None and (job, at) not in listed
-        ]
-        zones = {name: state.schedule.get("tz", "UTC") for name, state in states.items()}
-        return zones, sorted(outlook, key=lambda coming: (coming.at, coming.job))
 
 
 def _state(alert: Alert) -> tuple[object, ...]:

@@ -38,6 +38,14 @@ class PatrolLog:
         except Exception as error:  # noqa: BLE001 - one oddity must not silence the alerts of all others
             self.failed(what, f"{type(error).__name__}: {error}")
 
+    @contextmanager
+    def beside(self, what: str) -> Iterator[None]:
+        """Something that can be left out: reported, and the patrol is a complete one all the same."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - as above
+            self.telemetry.warn("patrol.left_out", part=what, problem=f"{type(error).__name__}: {error}")
+
     def cannot_read(self, what: str, problem: str) -> None:
         """Report an item that could not be understood."""
         self.unreadable.append(what)

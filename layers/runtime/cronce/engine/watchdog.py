@@ -44,12 +44,14 @@ from cronce.core.ports import (
     JobStore,
     Notifier,
     RunStore,
+    StepStore,
     StoreClock,
     Telemetry,
 )
 from cronce.core.run import DueKind
 from cronce.core.values import dataclass
 from cronce.engine.alert_desk import AlertDesk
+from cronce.engine.background import Library
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
 from cronce.engine.patrol_log import PatrolLog
 from cronce.engine.survey import Survey, Surveyor
@@ -71,6 +73,7 @@ class WatchdogPorts:
     lease: LeaseStore
     jobs: JobStore
     runs: RunStore
+    steps: StepStore
     index: DueIndex
     alerts: AlertStore
     notifier: Notifier
@@ -111,10 +114,12 @@ class Watchdog:
 
     Args:
         ports: the outside world.
+        stack: its name, which stands in every notice.
     """
 
-    def __init__(self, ports: WatchdogPorts) -> None:
+    def __init__(self, ports: WatchdogPorts, stack: str) -> None:
         self._ports = ports
+        self._stack = stack
 
     def patrol(self, until: datetime | None = None) -> PatrolReport:
         """Look at everything once, and tell what must be told.
@@ -194,12 +199,22 @@ class Watchdog:
             store=self._ports.alerts,
             jobs=self._ports.jobs,
             runs=self._ports.runs,
-            index=self._ports.index,
+            library=self._library(log),
             notifier=self._ports.notifier,
             telemetry=self._ports.telemetry,
             log=log,
             now=now,
             scheduler_is_alive=watch.alive,
+        )
+
+    def _library(self, log: PatrolLog) -> Library:
+        return Library(
+            stack=self._stack,
+            jobs=self._ports.jobs,
+            runs=self._ports.runs,
+            steps=self._ports.steps,
+            index=self._ports.index,
+            log=log,
         )
 
     def _time_until(self, until: datetime | None, share: float = 1) -> Callable[[], bool]:

@@ -39,7 +39,7 @@ from cronce.testing.watch import Crashed, Watch, Work
 from cronce.testing.watched_run import watched
 
 KEY_PREFIX = "test"
-"""Begins every idempotency key, in the place of the stack's name."""
+"""Stands for the stack's name, in idempotency keys and notices."""
 INVOCATION = timedelta(minutes=15)
 """How long an invocation lasts: the template's default of `ExecutorTimeout`."""
 AFTER_THE_MINUTE = timedelta(seconds=4)
@@ -98,12 +98,13 @@ class Surroundings:
             lease=store.lease,
             jobs=store.jobs,
             runs=store.runs,
+            steps=store.steps,
             index=store.index,
             alerts=store.alerts,
             notifier=self.notifier,
             telemetry=self.telemetry,
         )
-        return Watchdog(ports)
+        return Watchdog(ports, KEY_PREFIX)
 
 
 class OneRun:

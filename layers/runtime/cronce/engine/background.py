@@ -1,0 +1,95 @@
+"""What a notice says beside its alert: jobs, runs and steps, read when it is told.
+
+An alert keeps what was found; what has become of it by now, and what a person needs to act, is read for each
+notice anew. A notice does not wait for it: what cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from cronce.core.alerting import ref_of
+from cronce.core.alerts import SCHEDULER, Alert, Trouble, TroubledTime
+from cronce.core.jobstate import Gap, JobState
+from cronce.core.notices import OUTLOOK, Background, NextTime
+from cronce.core.ports import DueIndex, JobStore, RunStore, StepStore
+from cronce.core.records import RunRecord, RunRef, StepRecord
+from cronce.core.run import DueKind
+from cronce.core.run_story import StepStory, step_stories
+from cronce.core.values import dataclass
+from cronce.engine.patrol_log import PatrolLog
+
+STEPS_READ = 200
+"""Step items of a run among which the last one is looked for. They are in order of their names, so of a run
+with more nothing is said; two hundred of the largest are 50 MB, a second."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Library:
+    """Where the background of notices is read.
+
+    Attributes:
+        stack: its name.
+        jobs: the jobs.
+        runs: the runs and gaps.
+        steps: what runs did.
+        index: for what a silent scheduler has not planned.
+        log: where trouble with reading goes.
+    """
+
+    stack: str
+    jobs: JobStore
+    runs: RunStore
+    steps: StepStore
+    index: DueIndex
+    log: PatrolLog
+
+    def background(self, alert: Alert) -> Background:
+        """What is known by now of what an alert lists."""
+        if alert.scope == SCHEDULER:
+            return self._of_scheduler(alert)
+        states: Mapping[str, JobState] = {}
+        runs: Mapping[RunRef, RunRecord] = {}
+        gap: Gap | None = None
+        with self.log.part(f"what to say about {alert.scope}"):
+            states = self.jobs.get_many([alert.scope]).states
+            runs = self.runs.get_many([ref_of(time, alert.scope) for time in alert.times])
+            gap = self._gap(alert.newest, alert.scope)
+        run = runs.get(ref_of(alert.newest, alert.scope))
+        steps = self._steps(run) if run is not None and run.attempt and alert.is_open else ()
+        return Background(stack=self.stack, jobs=states, runs=runs, steps=steps, gap=gap)
+
+    def _of_scheduler(self, alert: Alert) -> Background:
+        states: Mapping[str, JobState] = {}
+        waiting: list[str] = []
+        with self.log.part(f"what to say about {alert.scope}"):
+            if alert.is_open:
+                lines = self.index.due(DueKind.JOB, None, OUTLOOK)
+                waiting = [line.job for line in lines if line.job]
+            states = self.jobs.get_many(sorted({*(time.job for time in alert.times), *waiting} - {""})).states
+        listed = {(time.job, time.scheduled_at) for time in alert.times}
+        outlook = [
+            NextTime(job=job, at=at)
+            for job in waiting
+            if job in states and (at := states[job].next_at) is not None and (job, at) not in listed
+        ]
+        return Background(
+            stack=self.stack,
+            jobs=states,
+            runs={},
+            outlook=sorted(outlook, key=lambda coming: (coming.at, coming.job)),
+        )
+
+    def _gap(self, time: TroubledTime, job: str) -> Gap | None:
+        """The stretch of skipped times that begins with a time."""
+        if time.trouble not in {Trouble.LATE, Trouble.CATCH_UP_LIMIT}:
+            return None
+        return next((gap for gap in self.runs.gaps(job) if gap.first == time.scheduled_at), None)
+
+    def _steps(self, run: RunRecord) -> Sequence[StepStory]:
+        """The steps of a run, unless there are very many."""
+        records: list[StepRecord] = []
+        with self.log.beside(f"steps of {run.ref.id}"):
+            records = list(islice(self.steps.load(run.ref), STEPS_READ + 1))
+        return step_stories(run, records, ()) if len(records) <= STEPS_READ else ()

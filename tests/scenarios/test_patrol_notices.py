@@ -1,0 +1,112 @@
+"""What a notice says of what has become of its times by now.
+
+Invariants:
+- the run, its steps and the stretch of skipped times that a notice speaks of are those of the newest time;
+- what cannot be read is left out: the notice comes, and the patrol is a complete one if it judged everything;
+- steps are read of a bounded number of items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from cronce.core.alerts import SCHEDULER
+from cronce.core.errors import StoreError
+from cronce.core.jobstate import GapReason
+from cronce.core.records import StepStatus
+from cronce.core.run import Notice, Reason
+from cronce.engine import background
+from tests.contract.makers import JOB, NOW, failed, gap, ref, running, step
+from tests.scenarios.patrol_world import MINUTE, STACK, World, job_state
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def refusing(call: str) -> Callable[[str, str], None]:
+    """A call that the store never answers."""
+
+    def hook(name: str, when: str) -> None:
+        if name == call and when == "before":
+            raise StoreError(f"{name}: no answer")
+
+    return hook
+
+
+def test_a_run_that_hangs_is_told_with_the_last_step_it_finished(world: World) -> None:
+    run = running(ref(0))
+    world.store.place(run, step(ref(0), "build"), step(ref(0), "send", at=NOW + MINUTE))
+    world.until(NOW + timedelta(minutes=16))
+
+    assert world.notice().body.splitlines()[2] == "Last step finished: send, 2026-01-05T00:01:00Z."
+
+
+def test_a_run_in_doubt_is_told_with_the_step_that_somebody_must_settle(world: World) -> None:
+    run = failed(ref(0), attempt=1, reason=Reason.STEP_UNCERTAIN)
+    world.store.place(run, step(ref(0), "pay", status=StepStatus.STARTED))
+
+    world.patrol()
+
+    assert f"  cronce resolve {run.ref.id} pay --redo --stack {STACK}" in world.notice().body.splitlines()
+
+
+def test_of_a_run_with_very_many_steps_none_is_called_the_last(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are read in the order of their names, and only so many."""
+    monkeypatch.setattr(background, "STEPS_READ", 2)
+    world.store.place(failed(ref(0), attempt=1), *(step(ref(0), name) for name in ("a", "b", "c")))
+
+    world.patrol()
+
+    assert "Last step finished" not in world.notice().body
+
+
+def test_steps_that_cannot_be_read_are_left_out_and_the_patrol_is_complete(world: World) -> None:
+    world.store.place(failed(ref(0), attempt=1), step(ref(0), "build"))
+    world.store.on_call(refusing("steps.load"))
+
+    report = world.patrol()
+
+    assert report.complete
+    assert world.told() == [("opened", JOB)]
+    assert "Last step finished" not in world.notice().body
+    (line,) = world.telemetry.named("patrol.left_out")
+    assert line.fields["part"] == f"steps of {ref(0).id}"
+
+
+def test_a_stretch_of_skipped_times_is_told_with_the_command_that_makes_runs_of_it(world: World) -> None:
+    skipped = gap(reason=GapReason.CATCH_UP_LIMIT, notice=Notice.PENDING)
+    world.store.place(skipped)
+
+    world.patrol()
+
+    first, last = (f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in (skipped.first, skipped.last))
+    command = f"  cronce backfill {JOB} --from {first} --to {last} --gaps --stack {STACK}"
+    assert command in world.notice().body.splitlines()
+
+
+def test_the_setting_that_was_broken_is_told_as_the_job_has_it(world: World) -> None:
+    world.store.place(job_state(grace=timedelta(minutes=7), expect_by=NOW + timedelta(days=1)))
+    world.store.place(running(ref(0), expect_by=NOW + 7 * MINUTE))
+
+    world.until(NOW + 8 * MINUTE)
+
+    assert "Setting broken: grace 7m." in world.notice().body
+
+
+def test_the_silent_schedulers_notice_reads_no_run_and_no_step(world: World) -> None:
+    world.store.place(job_state())
+    world.patrol()
+    world.ticking = False
+    world.store.on_call(refusing("steps.load"))
+
+    world.patrols(6)
+
+    assert world.told() == [("opened", SCHEDULER)]
+    assert world.telemetry.named("patrol.left_out") == []
