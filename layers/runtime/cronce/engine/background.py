@@ -85,7 +85,7 @@ class Library:
         """The stretch of skipped times that begins with a time."""
         if time.trouble not in {Trouble.LATE, Trouble.CATCH_UP_LIMIT}:
             return None
-        return next((gap for gap in self.runs.gaps(job) if gap.first == time.scheduled_at), None)
+        return next((gap for gap in self.runs.gaps(job).records if gap.first == time.scheduled_at), None)
 
     def _steps(self, run: RunRecord) -> Sequence[StepStory]:
         """The steps of a run, unless there are very many."""
