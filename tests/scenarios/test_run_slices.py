@@ -3,6 +3,7 @@
 Invariants:
 - a run whose invocation is nearly over goes on in the next one, from its last finished step, same attempt;
 - the next slice is dispatched from the record, and keeps the run's slot;
+- each slice ends with one line: how long it took, and its slowest step;
 - a slice that recorded nothing new is a failed attempt: no endless loop.
 """
 
@@ -50,6 +51,43 @@ def test_g8_a_run_goes_on_in_the_next_invocation_from_its_last_item(world: World
     assert {token for _, token in done} == {1, 2, 3}
     run = world.run(ref)
     assert (run.attempt, run.slice, run.executed) == (1, 3, 10 * MINUTE)
+
+
+def test_a_slice_ends_with_a_line_that_says_what_was_slow(world: World) -> None:
+    def job(run: Run) -> None:
+        run.step("quick", world.work, SECOND)
+        run.each("slow", range(2), lambda item: world.work(20 * SECOND))
+        run.step("last", world.work, SECOND)
+
+    world.declare(job)
+    ref = world.plan()
+    assert [one.outcome for one in world.deliver(MINUTE)] == [Outcome.SUCCEEDED]
+    (told,) = world.telemetry.named("slice.ended")
+    assert told.fields == {
+        "run": ref.id,
+        "attempt": 1,
+        "slice": 1,
+        "status": "SUCCEEDED",
+        "seconds": 42,
+        "recorded": 4,
+        "slowest_step": "slow",
+        "slowest_seconds": 40,
+    }
+
+
+def test_a_step_that_fails_is_among_those_that_are_timed(world: World) -> None:
+    def fails() -> None:
+        world.work(5 * SECOND)
+        raise ValueError("no ink")
+
+    def job(run: Run) -> None:
+        run.step("print", fails)
+
+    world.declare(job)
+    world.execute(world.plan())
+    (told,) = world.telemetry.named("slice.ended")
+    assert (told.fields["slowest_step"], told.fields["slowest_seconds"]) == ("print", 5)
+    assert (told.fields["status"], told.fields["recorded"]) == ("WAITING", 0)
 
 
 def test_the_handle_stays_closed_when_the_invocation_is_nearly_over(world: World) -> None:

@@ -172,14 +172,16 @@ def test_a_run_that_shall_be_cancelled_is_not_woken(world: World) -> None:
     assert {world.run(ref).status for ref in (waiting, pending)} == {RunStatus.CANCELLED}
 
 
-def test_a_start_that_the_stream_did_not_make_is_counted_and_others_are_not(world: World) -> None:
+def test_a_start_that_the_stream_did_not_make_is_counted_and_told_and_others_are_not(world: World) -> None:
     world.declare(lambda run: None)
     world.plan()
     world.minutes(4)
     assert STARTS_BY_SWEEP not in world.telemetry.metrics
-    world.plan(world.clock.now())
+    late = world.plan(world.clock.now())
     world.minutes(4, stream=False)
     assert world.telemetry.metrics[STARTS_BY_SWEEP] == 1
+    (told,) = world.telemetry.named("run.started_by_sweep")
+    assert told.fields["run"] == late.id
 
 
 def test_two_sweeps_at_once_do_each_thing_once(world: World) -> None:

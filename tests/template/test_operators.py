@@ -39,18 +39,28 @@ FUNCTION = {
     "lambda:GetFunctionConfiguration",
     "lambda:GetFunctionEventInvokeConfig",
 }
-LOG = {"logs:DescribeLogGroups", "logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"}
+LOG = {
+    "logs:DescribeLogGroups",
+    "logs:DescribeLogStreams",
+    "logs:FilterLogEvents",
+    "logs:GetLogEvents",
+    "logs:StartQuery",
+}
 HERE = "${AWS::Region}:${AWS::AccountId}"
 ALARMS = f"arn:${{AWS::Partition}}:cloudwatch:{HERE}:alarm:${{AWS::StackName}}-*"
+DASHBOARD = "arn:${AWS::Partition}:cloudwatch::${AWS::AccountId}:dashboard/${AWS::StackName}-${AWS::Region}"
 MAPPING = f"arn:${{AWS::Partition}}:lambda:{HERE}:event-source-mapping:${{DispatcherFunctionRuns}}"
-ACCOUNT = {
+OF_DOCTOR = {
     "cloudwatch:GetMetricData",
     "events:ListRuleNamesByTarget",
     "lambda:GetAccountSettings",
     "scheduler:ListSchedules",
 }
+SAVED_QUERIES = {"logs:DescribeQueryDefinitions", "logs:GetQueryResults"}
+"""For the console, where people run the saved queries."""
+ACCOUNT = OF_DOCTOR | SAVED_QUERIES
 """What AWS allows on nothing or on everything."""
-LOOKING = ("Describe", "Get", "BatchGet", "Query", "List", "Filter")
+LOOKING = ("Describe", "Get", "BatchGet", "Query", "List", "Filter", "StartQuery")
 
 # Characters, without white space. (IAM user guide, "IAM and AWS STS quotas".)
 LARGEST_POLICY = 6144
@@ -102,6 +112,7 @@ def test_looking_allows_exactly_this(plain: Stack) -> None:
         "*": ACCOUNT,
         ALL_ALARMS: {"cloudwatch:DescribeAlarms"},
         ALARMS: {"cloudwatch:DescribeAlarmHistory"},
+        DASHBOARD: {"cloudwatch:GetDashboard"},
         MAPPING: {"lambda:GetEventSourceMapping"},
         **dict.fromkeys(LOGS, LOG),
         **{key: {"sqs:GetQueueAttributes"} for key in QUEUES},
@@ -223,7 +234,7 @@ ONLY_DOCTOR = {
     "lambda:GetFunctionConfiguration",
     "lambda:GetFunctionEventInvokeConfig",
     "logs:DescribeLogGroups",
-    *ACCOUNT,
+    *OF_DOCTOR,
 }
 """What nobody else needs: each is allowed because the doctor calls it."""
 

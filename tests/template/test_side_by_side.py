@@ -22,7 +22,13 @@ OF_AWS = {"AWS::Partition", "AWS::Region", "AWS::AccountId", "AWS::StackName", "
 # Alarms are listed for the account or not at all, their history by how names begin, and some actions name no
 # resource (docs/security.md).
 ALARMS = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:"
-BEYOND: list[Any] = [{"Fn::Sub": f"{ALARMS}*"}, {"Fn::Sub": f"{ALARMS}${{AWS::StackName}}-*"}, "*"]
+DASHBOARD = "arn:${AWS::Partition}:cloudwatch::${AWS::AccountId}:dashboard/${AWS::StackName}-${AWS::Region}"
+BEYOND: list[Any] = [
+    {"Fn::Sub": DASHBOARD},  # the stack's own, which may have been left out
+    {"Fn::Sub": f"{ALARMS}*"},
+    {"Fn::Sub": f"{ALARMS}${{AWS::StackName}}-*"},
+    "*",
+]
 
 SECRET = re.compile(r"secret|password|passwd|token|api_?key|credential|private", re.IGNORECASE)
 

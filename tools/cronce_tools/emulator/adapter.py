@@ -55,6 +55,7 @@ def install() -> None:
     parts["cloudwatch"]._evaluate_alarm = lambda _alarm: None
     provisioners._cw_metric_alarm_record = alarms.remember_warm_up(provisioners._cw_metric_alarm_record)
     alarms.start()
+    provisioners._RESOURCE_HANDLERS.setdefault("AWS::Logs::QueryDefinition", _taken_and_not_kept())
 
 
 def stop_with_parent() -> None:
@@ -65,6 +66,15 @@ def stop_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, name="cronce-parent", daemon=True).start()
+
+
+def _taken_and_not_kept() -> dict[str, Callable[..., Any]]:
+    """CloudFormation's part for a resource that the emulator does not know and nobody asks for there."""
+    return {
+        "create": lambda logical_id, _properties, stack: (f"{stack}-{logical_id}", {}),
+        "update": lambda name, _before, _after, _stack: (name, {}),
+        "delete": lambda _name, _properties: None,
+    }
 
 
 def _with_metrics(parts: Parts, original: Callable[..., None]) -> Callable[..., None]:

@@ -21,7 +21,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "ministack.core.iam_evaluator": ("_resolve_condition_key",),
     "ministack.core.lambda_runtime": ("_detect_runtime_binary", "zipfile"),
     "ministack.core.responses": ("_request_account_id", "_request_region"),
-    "ministack.services.cloudformation.provisioners": ("_cw_metric_alarm_record",),
+    "ministack.services.cloudformation.provisioners": ("_RESOURCE_HANDLERS", "_cw_metric_alarm_record"),
     "ministack.services.cloudwatch": (
         "_alarms", "_calc_stats", "_dims_from_list", "_dims_key", "_dispatch_alarm_actions",
         "_evaluate_alarm", "_metrics", "_record_history", "record_metric",

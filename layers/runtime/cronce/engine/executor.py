@@ -239,5 +239,21 @@ class Executor:
                 "claim.lost", run=run.ref.id, attempt=run.attempt, token=run.fencing_token
             )
             return Execution(outcome=Outcome.CLAIM_LOST, run=run)
+        self._tell(claim.record, after, work.log)
         outcome = Outcome.ASLEEP if after.reason is Reason.SLEEP else _STATES[after.status]
         return Execution(outcome=outcome, run=after)
+
+    def _tell(self, run: RunRecord, after: RunRecord, log: StepLog) -> None:
+        """One line for each slice: what a person asks of the log who looks for what is slow."""
+        step, seconds = log.slowest
+        self._ledger.telemetry.event(
+            "slice.ended",
+            run=run.ref.id,
+            attempt=run.attempt,
+            slice=run.slice,
+            status=after.status.value,
+            seconds=(after.executed - run.executed).total_seconds(),
+            recorded=log.recorded,
+            slowest_step=step,
+            slowest_seconds=round(seconds, 3),
+        )

@@ -284,7 +284,8 @@ class Run(RunFacts):
             )
         self._inside = name
         try:
-            yield
+            with self._steps.timed(name):
+                yield
         finally:
             self._inside = None
         self._names.add(name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,6 +58,17 @@ class StepLog:
         self._known: _Loaded | None = None
         self.recorded = 0
         """Items written by this worker: its progress."""
+        self.slowest: tuple[str, float] = ("", 0.0)
+        """The step that took this worker longest, and its seconds; also one that did not come to its end."""
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Take the time of a step, however it ends."""
+        begun = self._claim.ticks
+        try:
+            yield
+        finally:
+            self.slowest = max((name, self._claim.ticks - begun), self.slowest, key=lambda step: step[1])
 
     def finished(self, name: str) -> StepRecord | None:
         """The item of a step that is finished.

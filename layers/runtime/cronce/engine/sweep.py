@@ -218,6 +218,7 @@ class _Pass:
 
     def _dispatched(self, run: RunRecord, *, accepted: bool) -> None:
         self.tally["dispatched" if accepted else "refused"] += 1
+        self.ledger.telemetry.warn("run.started_by_sweep", run=run.ref.id, accepted=accepted)
         after = moves.redispatched(run, self.now, accepted=accepted)
         self.ledger.apply(RunChange(before=run, after=after, guard=Guard.SEEN))
 
