@@ -308,11 +308,11 @@ def test_a_name_that_changes_between_attempts_is_found() -> None:
         run.step(f"send-{run.attempt}", nothing)
 
     said = problem(renames)
-    assert "step 'send-1' was recorded, and the resumed function does not ask for it" in said
+    assert "a step was recorded, and the resumed function does not ask for it" in said
     assert "A step must have the same name in every attempt" in said
     assert (
-        "when its worker dies at crash_after=\"send-1\" (and at 1 more places): it asks for ['send-2']"
-        in said
+        "when its worker dies at crash_after=\"send-1\" (and at 1 more place): 'send-1' was recorded, "
+        "asked for are ['send-2']" in said
     )
     assert "asks for other steps" in said
 
@@ -339,10 +339,50 @@ def test_keys_of_items_that_change_between_attempts_are_found() -> None:
     def sends(run: Run) -> None:
         run.each("send", ["ann", "bob"], nothing, key=lambda _: uuid4().hex)
 
+    _, cause, _ = problem(sends).splitlines()  # what follows from it is not told beside it
+    assert "step 'send': items that were recorded are not among those of the resumed function" in cause
+    assert "Let `key` give an item the same key in every attempt" in cause
+
+
+def test_a_name_that_is_drawn_anew_is_told_once_however_often_it_was_drawn() -> None:
+    def sends(run: Run) -> None:
+        run.step("first", nothing)
+        run.step(f"send-{uuid4().hex}", nothing)
+
     said = problem(sends)
-    assert "step 'send': items that were recorded are not among those of the resumed function" in said
-    assert "Let `key` give an item the same key in every attempt" in said
-    assert "was interrupted, and the resumed function does not do it again" in said
+    assert said.count("A step must have the same name in every attempt") == 1
+
+
+@pytest.mark.parametrize("kind", ["steps", "an each", "a sleep", "another error"])
+def test_a_job_that_swallows_what_ends_its_worker_is_found(kind: str) -> None:
+    def swallows(run: Run) -> None:
+        try:
+            if kind == "an each":
+                run.each("send", ["ann", "bob"], nothing, key=str)
+            elif kind == "a sleep":
+                run.sleep("wait", "1h")
+            else:
+                run.step("first", nothing)
+                run.step("second", nothing)
+        except BaseException as error:
+            if kind == "another error":
+                raise RuntimeError("something went wrong") from error
+
+    _, cause, _ = problem(swallows).splitlines()
+    assert cause.startswith("- the job's function goes on when its worker is to stop: it swallows")
+    assert "catch Exception instead" in cause
+
+
+def test_a_job_that_cleans_up_and_lets_it_pass_is_resumable() -> None:
+    def tidies(run: Run) -> None:
+        try:
+            run.step("first", nothing)
+        except Exception:  # noqa: BLE001 - this is what a job may do
+            run.log.info("it failed")
+        finally:
+            nothing()
+
+    assert_resumable(declare(tidies))
 
 
 def test_a_key_of_the_authors_own_that_changes_between_attempts_is_found() -> None:
@@ -387,6 +427,8 @@ def test_a_job_that_does_not_succeed_undisturbed_is_found() -> None:
         raise RuntimeError("no soup")
 
     assert "undisturbed, its run ends FAILED(error): RuntimeError: no soup" in problem(fails)
+    said = problem(lambda run: run.step("set", set, "ab"))
+    assert "JSON cannot hold it (Object of type set is not JSON serializable). Make it succeed first" in said
 
 
 def test_a_job_with_one_attempt_is_not_resumable() -> None:
@@ -394,11 +436,29 @@ def test_a_job_with_one_attempt_is_not_resumable() -> None:
         assert_resumable(declare(nothing, retry=Retry(attempts=1)))
 
 
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"at": "2026"}, "`at` takes a datetime, such as datetime(..., tzinfo=UTC), not '2026'"),
+        ({"setup": 3}, "setup takes a function without arguments, not 3"),
+        ({"effects": print}, "effects takes a list of functions, such as effects=[send], not <built-in"),
+        ({"reads": "send"}, "reads takes a list of functions, such as reads=[send], not 'send'"),
+    ],
+    ids=["at", "setup", "effects", "reads"],
+)
+def test_an_argument_of_another_kind_is_refused_in_words(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        assert_resumable(declare(nothing), **options)
+    assert said in str(refused.value)
+
+
 def test_names_of_steps_that_are_not_there_are_refused() -> None:
     with pytest.raises(ValueError, match=r"its steps, which are \['a'\]; not \['b'\]"):
         assert_resumable(declare(lambda run: run.step("a", nothing)), may_differ=["b"])
     with pytest.raises(ValueError, match="takes a list of names"):
         assert_resumable(declare(lambda run: run.step("a", nothing)), may_differ="a")
+    with pytest.raises(ValueError, match="takes a list of names"):
+        assert_resumable(declare(lambda run: run.step("a", nothing)), may_differ=3)  # type: ignore[arg-type]
 
 
 # --- a damaged engine -------------------------------------------------------------------------------------

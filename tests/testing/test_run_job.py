@@ -296,7 +296,7 @@ def test_misuse_of_a_run_is_told_as_by_the_engine() -> None:
 
 def test_a_place_that_no_worker_comes_to_is_an_error_that_names_the_steps() -> None:
     with pytest.raises(
-        ValueError, match=r'no worker came to crash_after="sent".*build \(1 calls\), send \(60'
+        ValueError, match=r'no worker came to crash_after="sent".*build \(1 call\), send \(60'
     ):
         run_job(declare(menu), crash_after="sent")
     with pytest.raises(ValueError, match="dies once"):
@@ -320,6 +320,19 @@ def test_a_request_that_makes_no_sense_says_what_it_takes() -> None:
         run_job(declare(menu), input="x" * 262143)
     with pytest.raises(DefinitionError, match=r"takes\['build'\]"):
         run_job(declare(menu), takes={"build": "soon"})
+    with pytest.raises(DefinitionError, match=r"takes\['build'\]"):
+        run_job(declare(menu), takes={"build": -SECOND})
+    with pytest.raises(TypeError, match="takes takes a dict of durations by step"):
+        run_job(declare(menu), takes="2s")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match='crash_after takes the name of a step, such as "build"'):
+        run_job(declare(menu), crash_after=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="crash_before_recording is empty"):
+        run_job(declare(menu), crash_before_recording="")
+
+
+def test_a_duration_of_a_step_that_the_run_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"no worker came to takes\['buld'\]. The run ended SUCCEEDED"):
+        run_job(declare(menu), takes={"build": "2s", "buld": "2s"})
 
 
 def test_an_input_that_is_too_long_for_the_record_reaches_the_job_too() -> None:

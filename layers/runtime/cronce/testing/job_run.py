@@ -104,8 +104,9 @@ def run_job(  # noqa: PLR0913 - the author's API
         reads: functions within which nothing is noted.
 
     Raises:
+        TypeError: an argument is not of its kind.
         ValueError: `at` is no occurrence, the input is not for a run, or the run never came to where its
-            worker was to die.
+            worker was to die, or to a step that was to take so long.
 
     Example:
         >>> from cronce import Cron, Run, job
@@ -116,18 +117,20 @@ def run_job(  # noqa: PLR0913 - the author's API
         >>> result.status.value, result.attempts, [call.item for call in result.calls["send"]]
         ('SUCCEEDED', 2, ['a', 'b', 'c', 'c', 'd'])
     """
-    if crash_after and crash_before_recording:
-        raise ValueError("a worker dies once: give crash_after or crash_before_recording, not both")
-    place = Place(Moment.RECORDED, crash_after) if crash_after else None
-    if crash_before_recording:
-        place = Place(Moment.DONE, crash_before_recording)
-    watch = Watch(Outside(effects, reads), place, _durations(takes or {}))
+    place = _place({Moment.RECORDED: crash_after, Moment.DONE: crash_before_recording})
+    watch = Watch(Outside(effects, reads), place, _durations(takes))
     result = played(job, watch, at, input)
-    if place is not None and watch.crash is None:
-        called = ", ".join(f"{step} ({len(calls)} calls)" for step, calls in result.calls.items())
+    unknown = [
+        f"takes[{step!r}]"
+        for step in watch.takes
+        if step not in result.calls and step not in watch.asked.kinds
+    ]
+    missed = [str(place)] if place is not None and watch.crash is None else []
+    if missed or (unknown and result.status is RunStatus.SUCCEEDED):
+        called = ", ".join(f"{step} ({_counted(len(calls))})" for step, calls in result.calls.items())
         raise ValueError(
-            f"job {job.name!r}: no worker came to {place}. The run ended {result.status}; called were the "
-            f"functions of {called or 'no step'}"
+            f"job {job.name!r}: no worker came to {', '.join([*missed, *unknown])}. The run ended "
+            f"{result.status}; called were the functions of {called or 'no step'}"
         )
     return result
 
@@ -165,11 +168,48 @@ def played(job: object, watch: Watch, at: datetime | None, given: object) -> Run
     )
 
 
-def _durations(takes: Mapping[str, Duration]) -> dict[str, timedelta]:
-    return {
-        step: took if isinstance(took, timedelta) else duration(f"takes[{step!r}]", took)
-        for step, took in takes.items()
-    }
+def _place(given: Mapping[Moment, object]) -> Place | None:
+    """Where the worker dies; None: nowhere.
+
+    Raises:
+        TypeError: it is no text.
+        ValueError: there are two, or it is empty.
+    """
+    places = [Place(moment, _step(moment, step)) for moment, step in given.items() if step is not None]
+    if len(places) > 1:
+        raise ValueError("a worker dies once: give crash_after or crash_before_recording, not both")
+    return places[0] if places else None
+
+
+def _step(moment: Moment, step: object) -> str:
+    if not isinstance(step, str):
+        raise TypeError(f'{moment} takes the name of a step, such as "build" or "send:600", not {step!r}')
+    if not step:
+        raise ValueError(f'{moment} is empty; it takes the name of a step, such as "build" or "send:600"')
+    return step
+
+
+def _durations(takes: object) -> dict[str, timedelta]:
+    """How long steps work.
+
+    Raises:
+        TypeError: it is no dict.
+        DefinitionError: one of them is no duration.
+    """
+    if not isinstance(takes, Mapping | None):
+        raise TypeError(f'takes takes a dict of durations by step, such as {{"send": "2s"}}, not {takes!r}')
+    return {step: _duration(f"takes[{step!r}]", took) for step, took in (takes or {}).items()}
+
+
+def _duration(what: str, took: object) -> timedelta:
+    if isinstance(took, timedelta) and took >= timedelta(0):
+        return took  # a part of a second too
+    return duration(what, took)
+
+
+def _counted(calls: int) -> str:
+    """`1 call`, `2 calls`."""
+    return "1 call" if calls == 1 else f"{calls} calls"
 
 
 def _values(records: Sequence[StepRecord]) -> dict[str, Any]:

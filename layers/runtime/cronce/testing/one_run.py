@@ -257,7 +257,11 @@ def _json(job: Job, given: object) -> str:
         raise ValueError(f"job {job.name!r}: JSON cannot carry the input: {error}") from None
 
 
-def _aware(job: Job, at: datetime) -> datetime:
+def _aware(job: Job, at: object) -> datetime:
+    if not isinstance(at, datetime):
+        raise TypeError(
+            f"job {job.name!r}: `at` takes a datetime, such as datetime(..., tzinfo=UTC), not {at!r}"
+        )
     if at.tzinfo is None:
         raise ValueError(f"job {job.name!r}: `at` takes an aware instant, such as datetime(..., tzinfo=UTC)")
     return at.astimezone(UTC).replace(microsecond=0)

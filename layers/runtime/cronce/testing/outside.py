@@ -79,8 +79,8 @@ class Outside:
     """
 
     def __init__(self, effects: Iterable[Function] = (), reads: Iterable[Function] = ()) -> None:
-        self._effects = {_identity(function): _name(function) for function in effects}
-        self._reads = {_identity(function) for function in reads}
+        self._effects = {_identity(each): _name(each) for each in functions("effects", effects)}
+        self._reads = {_identity(each) for each in functions("reads", reads)}
         self._thread = 0
         self._looks = False
         self._before: Any = None
@@ -151,6 +151,17 @@ class Outside:
             file = Path(place.f_code.co_filename)
             shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
             self.found.setdefault(f"{shown}:{place.f_lineno}, in {place.f_code.co_name}", what)
+
+
+def functions(name: str, given: object) -> tuple[Function, ...]:
+    """Functions that an argument names; whether they are any, `Outside` says.
+
+    Raises:
+        TypeError: it is no list of anything.
+    """
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise TypeError(f"{name} takes a list of functions, such as {name}=[send], not {given!r}")
+    return tuple(given)
 
 
 def _hook() -> None:

@@ -27,8 +27,8 @@ from datetime import datetime
 from cronce.core.job import Job
 from cronce.core.run import RunStatus
 from cronce.testing.job_run import RunResult, played
-from cronce.testing.outside import Function, Outside
-from cronce.testing.resumed_life import Life, ending, problems_of
+from cronce.testing.outside import Function, Outside, functions
+from cronce.testing.resumed_life import Life, Problem, ending, error_of, problems_of
 from cronce.testing.watch import Kind, Moment, Place, Watch
 
 MOST_PLACES = 100
@@ -78,6 +78,7 @@ def assert_resumable(  # noqa: PLR0913 - the author's API
     Raises:
         AssertionError: the job is not resumable. The message says which step, where the worker died, and
             what to change.
+        TypeError: an argument is not of its kind.
         ValueError: `at` is no occurrence, the input is not for a run, or `may_differ` names no step.
 
     Example:
@@ -91,7 +92,9 @@ def assert_resumable(  # noqa: PLR0913 - the author's API
     """
     __tracebackhide__ = True  # pytest shows the author's line instead
 
-    effects, reads = tuple(effects), tuple(reads)
+    effects, reads = functions("effects", effects), functions("reads", reads)
+    if not callable(setup):
+        raise TypeError(f"job {job.name!r}: setup takes a function without arguments, not {setup!r}")
 
     def live(place: Place | None) -> Life:
         setup()
@@ -102,20 +105,20 @@ def assert_resumable(  # noqa: PLR0913 - the author's API
     _check_undisturbed(job, undisturbed.result)
     _check_names(job, may_differ, undisturbed)
     places = _chosen(list(_places(undisturbed)))
-    problems: dict[str, list[tuple[Place, str]]] = defaultdict(list)
+    problems: dict[str, list[tuple[Place, Problem]]] = defaultdict(list)
     for place in places:
         for problem in dict.fromkeys(problems_of(live(place), undisturbed, may_differ)):
-            problems[problem.what].append((place, problem.seen))
+            problems[problem.what].append((place, problem))
     if problems:
-        raise AssertionError(_told(job, problems))
+        raise AssertionError(_told(job, _causes(problems)))
     return Resumption(undisturbed=undisturbed.result, places=tuple(str(place) for place in places))
 
 
 def _check_undisturbed(job: Job, result: RunResult) -> None:
     if result.status is not RunStatus.SUCCEEDED:
         raise AssertionError(
-            f"job {job.name!r}: undisturbed, its run ends {ending(result)}: {result.error}. Make it succeed "
-            "first (run_job(...).raised has what it raised)"
+            f"job {job.name!r}: undisturbed, its run ends {ending(result)}: {error_of(result)}. Make it "
+            "succeed first (run_job(...).raised has what it raised)"
         )
     if job.retry.attempts <= result.attempts:
         raise AssertionError(
@@ -125,9 +128,8 @@ def _check_undisturbed(job: Job, result: RunResult) -> None:
 
 
 def _check_names(job: Job, may_differ: Collection[str], undisturbed: Life) -> None:
-    names = {may_differ} if isinstance(may_differ, str) else set(may_differ)
-    unknown = sorted(names - set(undisturbed.asked.kinds))
-    if unknown or isinstance(may_differ, str):
+    several = isinstance(may_differ, Collection) and not isinstance(may_differ, str)
+    if not several or not set(undisturbed.asked.kinds).issuperset(may_differ):
         known = list(undisturbed.asked.kinds)
         raise ValueError(
             f"job {job.name!r}: may_differ takes a list of names of its steps, which are {known}; "
@@ -163,12 +165,20 @@ def _chosen(places: list[Place]) -> list[Place]:
     return [places[(number + 1) * len(places) // MOST_PLACES - 1] for number in range(MOST_PLACES)]
 
 
-def _told(job: Job, problems: Mapping[str, list[tuple[Place, str]]]) -> str:
+def _causes(problems: Mapping[str, list[tuple[Place, Problem]]]) -> Mapping[str, list[tuple[Place, Problem]]]:
+    """The problems without those that follow from another one of the same step, which come last."""
+    first = {what: cases for what, cases in problems.items() if not cases[0][1].follows}
+    steps = {problem.step for cases in first.values() for _, problem in cases}
+    rest = {what: cases for what, cases in problems.items() if what not in first}
+    return first | {what: cases for what, cases in rest.items() if cases[0][1].step not in steps}
+
+
+def _told(job: Job, problems: Mapping[str, list[tuple[Place, Problem]]]) -> str:
     """The message: each problem once, with the first place where it was seen."""
     lines = [f"job {job.name!r} is not resumable:"]
-    for problem, cases in problems.items():
-        place, seen = cases[0]
+    for what, cases in problems.items():
+        place, seen = cases[0][0], cases[0][1].seen
         others = len({case for case, _ in cases} - {place})
-        more = f" (and at {others} more places)" if others else ""
-        lines.append(f"- {problem}\n  when its worker dies at {place}{more}" + (f": {seen}" if seen else ""))
+        more = f" (and at {others} more {'place' if others == 1 else 'places'})" if others else ""
+        lines.append(f"- {what}\n  when its worker dies at {place}{more}" + (f": {seen}" if seen else ""))
     return "\n".join(lines)

@@ -21,10 +21,14 @@ class Problem:
     Attributes:
         what: what it is and what to change; the same at every place where the worker died.
         seen: what it came to here.
+        step: whose it is, if it is one step's.
+        follows: it may follow from another problem of that step, and is not told beside one.
     """
 
     what: str
     seen: str = ""
+    step: str = ""
+    follows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +56,13 @@ def problems_of(life: Life, undisturbed: Life, may_differ: Collection[str]) -> I
     if crash is None:
         yield Problem("no worker came there: the job does not ask for the same steps each time it begins")
         return
+    if life.watch.swallowed:
+        yield Problem(
+            "the job's function goes on when its worker is to stop: it swallows the exception that says so "
+            "(`except BaseException`, a bare `except:`, or `return` in a `finally`). Let it pass: catch "
+            "Exception instead"
+        )
+        return  # what else differs follows from that
     before, after = life.watch.calls[: crash.calls], life.watch.calls[crash.calls :]
     yield from _done_twice(after, crash.recorded)
     yield from _outside(life)
@@ -108,9 +119,10 @@ def _forgotten(life: Life, recorded: frozenset[Work]) -> Iterator[Problem]:
     asked = life.asked
     for step in sorted({step for step, _ in recorded} - set(asked.kinds)):
         yield Problem(
-            f"step {step!r} was recorded, and the resumed function does not ask for it. A step must have the "
-            "same name in every attempt: keep times, attempts and random numbers out of it",
-            f"it asks for {list(asked.kinds)}",
+            "a step was recorded, and the resumed function does not ask for it. A step must have the same "
+            "name in every attempt: keep times, attempts and random numbers out of it",
+            f"{step!r} was recorded, asked for are {list(asked.kinds)}",
+            step=step,
         )
     for step in asked.kinds:
         items = {item for name, item in recorded if name == step and item is not None}
@@ -121,6 +133,7 @@ def _forgotten(life: Life, recorded: frozenset[Work]) -> Iterator[Problem]:
                 "the same work may be done again under another key. Let `key` give an item the same key in "
                 "every attempt, and the items be the same ones",
                 f"{_short(lost[0])} was recorded, asked for are {_short(list(asked.items.get(step, ())))}",
+                step=step,
             )
 
 
@@ -129,7 +142,7 @@ def _ends(life: Life, undisturbed: Life) -> Iterator[Problem]:
         yield Problem(
             f"the run ends {ending(life.result)} instead of {ending(undisturbed.result)}. The resumed "
             "function goes another way, or a step does not bear to be done again",
-            str(life.result.error),
+            error_of(life.result),
         )
     elif set(life.asked.kinds) != set(undisturbed.asked.kinds):
         yield Problem(
@@ -148,6 +161,8 @@ def _not_repeated(interrupted: list[Call], after: list[Call]) -> Iterator[Proble
                 f"step {call.step!r} was interrupted, and the resumed function does not do it again. Ask for "
                 "the same step in every attempt, and give an item of an `each` the same key",
                 f"what was interrupted is {_short(call.idempotency_key)}",
+                step=call.step,
+                follows=True,
             )
         elif repeated.idempotency_key != call.idempotency_key:
             yield Problem(
@@ -170,6 +185,8 @@ def _other_arguments(life: Life, undisturbed: Life, may_differ: Collection[str])
             "local_date, input) or from an earlier step; if it may rightly differ, say so: "
             f"may_differ=[{call.step!r}]",
             _differing(call, known),
+            step=call.step,
+            follows=True,
         )
 
 
@@ -183,6 +200,8 @@ def _other_values(life: Life, undisturbed: Life, may_differ: Collection[str]) ->
             "(scheduled_at, not the present; input) and from earlier steps, and let it not tell whether the "
             f"call was a repeated one; if it may rightly differ, say so: may_differ=[{step!r}]",
             f"{_short(here)} instead of {_short(there)}",
+            step=step,
+            follows=True,
         )
 
 
@@ -216,3 +235,10 @@ def _short(value: object) -> str:
 def ending(result: RunResult) -> str:
     """How a run ended, in one word."""
     return f"{result.status}({result.reason})" if result.reason else str(result.status)
+
+
+def error_of(result: RunResult) -> str:
+    """What a run failed of, whole: what is kept of it is short."""
+    if result.reason is Reason.ERROR and result.raised:
+        return f"{type(result.raised[-1]).__name__}: {result.raised[-1]}"
+    return str(result.error)

@@ -142,6 +142,10 @@ class Watch:
         self.asked = Asked()
         self.dead = False
         """The worker is dead: nothing of it may reach the store."""
+        self.stopped = False
+        """The function was told to stop: by its death, or by the engine."""
+        self.swallowed = False
+        """A function that was told to stop went on: it swallowed what told it."""
         self.crash: Crash | None = None
         """What there was when the worker died; None: nobody has died."""
         self.recorded: Callable[[], frozenset[Work]] = frozenset
@@ -159,6 +163,7 @@ class Watch:
             Crashed: dead.
         """
         if self.dead:
+            self.stopped = True
             raise Crashed(str(self.place))
 
     def reached(self, moment: Moment, step: str = "") -> None:

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from cronce.core.durations import Duration
-from cronce.core.errors import Asleep
+from cronce.core.errors import Asleep, StepUncertainError, StopSignal
 from cronce.engine.run_handle import Run
 from cronce.engine.step_function import KEY_PARAMETER, takes_key
 from cronce.testing.watch import Asked, Call, Kind, Moment, Watch, copied
@@ -23,12 +23,15 @@ def watched(function: Callable[[Run], object], watch: Watch) -> Callable[[Run], 
     """A job's function, watched."""
 
     def called(run: Run) -> object:
-        watch.asked = Asked()
+        watch.asked, watch.stopped = Asked(), False
         try:
             returned = watch.outside.call(function, WatchedRun(run, watch))
         except Exception as error:
+            # an at-most-once step whose worker dies is a step in doubt
+            watch.swallowed |= watch.stopped and not isinstance(error, StepUncertainError)
             watch.raised.append(error)
             raise
+        watch.swallowed |= watch.stopped
         watch.reached(Moment.RETURNED)
         return returned
 
@@ -88,8 +91,10 @@ class WatchedRun(Run):
         try:
             with watch.outside.looking(False):
                 yield
-        except Asleep:
-            watch.reached(Moment.RECORDED, name)
+        except StopSignal as signal:
+            watch.stopped = True
+            if isinstance(signal, Asleep):
+                watch.reached(Moment.RECORDED, name)
             raise
         finally:
             watch.asked.kinds[str(name)] = kind
