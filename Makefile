@@ -108,13 +108,17 @@ build: .venv/bin/python .venv-sam/ready ## sam build, with compiled bytecode; ch
 	&& PYTHONPATH=tools $$runtime -P -m cronce_tools.check_build $(BUILT) \
 	&& echo $$runtime > .aws-sam/runtime
 
-# What would end it is said before anything is built.
-.PHONY: deployable
-deployable: .venv-sam/ready
+# What would end it is said before anything is built: .venv-sam itself too, where .venv can say it.
+.PHONY: deployable deployable-so-far
+deployable: deployable-so-far .venv-sam/ready
 	@.venv-sam/bin/python -P tools/cronce_tools/check_deploy.py '$(ENV)' $(ARGS)
 
+deployable-so-far:
+	@[ -e .venv-sam/ready ] || [ ! -e .venv/ready ] \
+		|| $(BIN)/python -P tools/cronce_tools/check_deploy.py '$(ENV)' $(ARGS)
+
 .PHONY: deploy
-.NOTPARALLEL: deploy
+.NOTPARALLEL: deploy deployable
 deploy: deployable build ## build and deploy to your AWS account (ENV=dev; ARGS=--guided asks for everything)
 	$(SAM) deploy --config-env $(ENV) \
 		--parameter-overrides file://parameters/$(ENV).yaml PythonRuntime=$$(cat .aws-sam/runtime) $(ARGS)

@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cronce.core.jobstate import Registry, RegistryEntry
 from cronce_tools.cli.call import PROJECT
 from cronce_tools.doctor.checks import CHECKS
 from cronce_tools.doctor.examination import place_of
 from cronce_tools.doctor.finding import Level
+from cronce_tools.doctor.ledger import look_at_jobs_here
 from cronce_tools.doctor.place import Place
+from cronce_tools.emulator.local_note import DEMO_JOBS
 from tests.cli.terminal import cronce
 from tests.template.stack import Stack
 from tests.tools.doctor_world import World, deployed, findings, reached
@@ -85,7 +90,7 @@ def test_for_people_each_finding_has_its_reason_and_its_remedy(world: World) -> 
         *("hint", "why", "remedy"),
         "cronce-local (us-east-1)",
     ]
-    assert said.lines[-1].endswith(f"{len(CHECKS)} checks, 1 findings, 1 hints")
+    assert said.lines[-1].endswith(f"{len(CHECKS)} checks, 1 finding, 1 hint")
 
 
 # --- what is not seen ---
@@ -240,3 +245,37 @@ def test_local_aws_is_not_asked_for_what_it_drops(world: World) -> None:
     local = Place(**{name: getattr(place, name) for name in Place.__slots__} | {"is_local": True})
     found = findings("expiry", "backups", place=local)
     assert [(each.level, each.what[:14]) for each in found] == [(Level.HINT, "not known here")] * 2
+
+
+def test_the_job_that_make_local_adds_is_no_difference_and_its_remedy_is_an_update(
+    world: World, tmp_path: Path
+) -> None:
+    (tmp_path / "functions/jobs").mkdir(parents=True)  # its jobs are imported already: those of the stack
+    place = place_of(reached(), tmp_path)
+    registry = place.operator.inquiry.registry.read()
+    assert registry is not None
+    demo = dict.fromkeys(DEMO_JOBS, next(iter(registry.jobs.values())))
+    facts = look_at_jobs_here(_with_jobs(place, {**registry.jobs, **demo}, is_local=True))
+    assert facts.deployed is not None
+    assert facts.deployed.keys() == registry.jobs.keys()
+    there = look_at_jobs_here(_with_jobs(place, {**registry.jobs, **demo}, is_local=False))
+    assert there.deployed is not None
+    assert there.deployed.keys() - facts.deployed.keys() == DEMO_JOBS
+
+    other = {**registry.jobs, "other": next(iter(registry.jobs.values()))}
+    (found,) = findings("jobs here", place=_with_jobs(place, other, is_local=True))
+    assert found.remedy == "check out what is deployed, or `make local-update`"
+
+
+def test_the_jobs_that_make_local_adds_are_known_by_name() -> None:
+    folder = PROJECT / "tools/cronce_tools/emulator/demo/jobs"
+    text = "".join(file.read_text() for file in folder.glob("*.py"))
+    declared = set(re.findall(r'@job\("(.+?)"', text))
+    assert declared == DEMO_JOBS
+
+
+def _with_jobs(place: Place, jobs: dict[str, RegistryEntry], *, is_local: bool) -> Place:
+    """The same place whose registry holds these jobs."""
+    registry = Registry(jobs=jobs, zone_data="2026a", fingerprint="x")
+    inquiry = replace(place.operator.inquiry, registry=SimpleNamespace(read=lambda: registry))
+    return replace(place, operator=replace(place.operator, inquiry=inquiry), is_local=is_local)

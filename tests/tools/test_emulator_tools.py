@@ -9,15 +9,19 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from urllib3.connectionpool import HTTPConnectionPool
 
-from cronce_tools.emulator.__main__ import main
-from cronce_tools.emulator.deployment import last_words, without_refused
+from cronce_tools.emulator.__main__ import ENDING, _stop, _Stopped, main
+from cronce_tools.emulator.deployment import DeploymentError, client, last_words, without_refused
 from cronce_tools.emulator.follow import Follower, shown, told
+from cronce_tools.emulator.jobs_check import check_jobs
+from cronce_tools.emulator.local_note import write_note
 from cronce_tools.emulator.process import HOST, Emulator, EmulatorError, Endpoint, free_port, unused_port
 from cronce_tools.emulator.project import copy_project
 from cronce_tools.local.template import Template
@@ -250,3 +254,43 @@ def test_local_aws_does_not_start_on_a_port_that_is_taken(tmp_path: Path) -> Non
         with pytest.raises(EmulatorError, match="is taken"):
             emulator.__enter__()
     assert emulator.folder == Path()  # nothing was made
+
+
+def test_a_job_that_cannot_be_used_is_said_before_anything_is_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "functions/jobs").mkdir(parents=True)
+    (tmp_path / "functions/jobs/__init__.py").touch()
+    (tmp_path / "functions/jobs/bad.py").write_text("1 / 0\n")
+    (tmp_path / "template.yaml").symlink_to(ROOT / "template.yaml")
+    with socket.create_server((HOST, 0)) as server:
+        write_note(tmp_path, Endpoint(url=f"http://{HOST}:{server.getsockname()[1]}"))
+        assert main(["update", "--project", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        "problem in jobs.bad: ZeroDivisionError: division by zero (jobs/bad.py:1)",
+        "Nothing was built: mend it first (`make jobs` looks again).",
+    ]
+    assert said.out == ""
+
+
+def test_a_module_that_ends_the_process_is_said_too(tmp_path: Path) -> None:
+    (tmp_path / "functions/jobs").mkdir(parents=True)
+    (tmp_path / "functions/jobs/__init__.py").touch()
+    (tmp_path / "functions/jobs/bad.py").write_text("import os\nos._exit(7)\n")
+    (tmp_path / "template.yaml").symlink_to(ROOT / "template.yaml")
+    with pytest.raises(DeploymentError, match=r"the jobs cannot be looked at \(exit code 7\)"):
+        check_jobs(tmp_path)
+
+
+def test_ctrl_c_within_a_call_of_aws_is_no_failed_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK turns every `Exception` in a call into one of its own, and tries again."""
+    monkeypatch.setattr(HTTPConnectionPool, "urlopen", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
+    logs = client(Endpoint(url=f"http://{HOST}:1"), "logs")
+    before = {each: signal.signal(each, _stop) for each in ENDING}
+    try:
+        with pytest.raises(_Stopped):
+            logs.describe_log_groups()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

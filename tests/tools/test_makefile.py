@@ -112,3 +112,17 @@ def test_a_version_that_cannot_be_had_ends_the_command(project: Path, asked: str
     assert done.returncode != 0
     assert said in done.stderr
     assert MADE not in done.stdout
+
+
+def test_what_would_end_a_deployment_is_said_before_the_environment_of_sam_is_made(project: Path) -> None:
+    (project / ".venv/bin/python").write_text('#!/bin/sh\ncase "$1" in -P) echo "no $3"; exit 2;; esac\n')
+    done = subprocess.run(
+        ["make", "deployable", "ENV=prod"],
+        cwd=project,
+        env={"PATH": f"{project / 'path'}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert done.stdout == "no prod\n"

@@ -1,6 +1,7 @@
 """Say at once what would end a deployment after minutes of building: parameters, credentials, Region.
 
-A plain script for .venv-sam, from the project's folder: `check_deploy.py ENV [arguments of sam deploy]`. Asks
+A plain script for .venv-sam, from the project's folder: `check_deploy.py ENV [arguments of sam deploy]`.
+While .venv-sam is not made yet, .venv executes it first, if that is there: to make one takes a minute. Asks
 nothing of the network but what boto3 asks to find credentials.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 
 import boto3
 import yaml
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, MissingDependencyException
 
 CONFIG = Path("samconfig.toml")
 TEMPLATE = Path("template.yaml")
@@ -113,6 +114,8 @@ def _of_account(given: argparse.Namespace) -> list[str]:
     try:
         session = boto3.Session(profile_name=given.profile, region_name=given.region)
         credentials = session.get_credentials()
+    except MissingDependencyException:
+        return []  # .venv-sam has what some credentials need, is made later, and is asked then
     except BotoCoreError as error:
         return [f"no AWS credentials: {error}"]
     found = []

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from cronce_tools.cli import json_form
 from cronce_tools.cli.call import Call
 from cronce_tools.cli.exits import Exit
-from cronce_tools.cli.output import BAD, GOOD, QUIET, WAITS, Json, Output
+from cronce_tools.cli.output import BAD, GOOD, QUIET, WAITS, Json, Output, counted
 from cronce_tools.doctor.examination import Report, examine, place_of
 from cronce_tools.doctor.finding import Finding, Level
 
@@ -42,11 +42,11 @@ def _show(output: Output, report: Report, place: str) -> None:
         output.line(f"{WORDS[each.level]}: {each.check}: {each.what}", STYLES[each.level])
         output.line(f"    why: {each.why}")
         output.line(f"    remedy: {each.remedy}")
-    counted = sum(each.level.counts for each in report.findings)
-    hints = len(report.findings) - counted
-    said = f"{counted} findings" if counted else "nothing is wrong"
-    more = f", {hints} hints" if hints else ""
-    output.line(f"{place}: {len(report.checks)} checks, {said}{more}", BAD if counted else GOOD)
+    found = sum(each.level.counts for each in report.findings)
+    hints = len(report.findings) - found
+    said = counted(found, "finding") if found else "nothing is wrong"
+    more = f", {counted(hints, 'hint')}" if hints else ""
+    output.line(f"{place}: {len(report.checks)} checks, {said}{more}", BAD if found else GOOD)
 
 
 def _json(finding: Finding) -> Json:

@@ -20,6 +20,8 @@ from cronce_tools.doctor.values import Deployment
 from cronce_tools.local.template import TemplateError
 
 POLICY = "attach the policy OperatorReadPolicyArn of the stack's outputs"
+LOCALLY = ("`make deploy`", "`make local-update`")
+"""What a remedy names, and what is said of the stack of `make local` in its place."""
 UNKNOWN = frozenset(
     {"UnknownOperationException", "InvalidAction", "UnsupportedOperation", "NotImplemented", "501"}
 )
@@ -95,8 +97,15 @@ def examine(
     findings = []
     for check in checks:
         progress(check.name)
-        findings += [replace(each, check=check.name) for each in _made(check, place)]
+        findings += [
+            replace(each, check=check.name, remedy=_remedy(each, place)) for each in _made(check, place)
+        ]
     return Report(checks=[check.name for check in checks], findings=findings)
+
+
+def _remedy(finding: Finding, place: Place) -> str:
+    """What helps, as it is done there."""
+    return finding.remedy.replace(*LOCALLY) if place.is_local else finding.remedy
 
 
 def _made(check: AnyCheck, place: Place) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from cronce_tools.doctor.expected import Expected
 from cronce_tools.doctor.finding import Finding, Level
 from cronce_tools.doctor.place import Check, Place
 from cronce_tools.doctor.words import some
+from cronce_tools.emulator.local_note import DEMO_JOBS
 
 NOT_GIVEN_BACK = timedelta(minutes=1)
 """The next tick takes over a lease that its holder left behind; after a minute there was none."""
@@ -149,6 +150,8 @@ def look_at_jobs_here(place: Place) -> JobsHereFacts:
     """Read the registry, and import the jobs of the working copy."""
     registry = place.operator.inquiry.registry.read()
     deployed = {name: entry.schedule_hash for name, entry in registry.jobs.items()} if registry else None
+    if deployed is not None and place.is_local:
+        deployed = {name: schedule for name, schedule in deployed.items() if name not in DEMO_JOBS}
     if not (place.project / "functions" / working_copy.PACKAGE).is_dir():
         return JobsHereFacts(deployed=deployed, here=None)
     jobs = working_copy.catalog(place.project).jobs

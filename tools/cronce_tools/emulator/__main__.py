@@ -17,6 +17,7 @@ from types import FrameType
 
 from cronce_tools.emulator.deployment import DeploymentError, Stack, build, deploy
 from cronce_tools.emulator.follow import Follower
+from cronce_tools.emulator.jobs_check import check_jobs
 from cronce_tools.emulator.local_note import STACK, note_of, running, write_note
 from cronce_tools.emulator.process import ROOT, Emulator, EmulatorError, Endpoint
 from cronce_tools.emulator.project import copy_project
@@ -32,8 +33,8 @@ LOOK_EVERY = 1.0
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
-class _Stopped(Exception):
-    """Somebody wants it to end."""
+class _Stopped(BaseException):
+    """Somebody wants it to end. Not an `Exception`: the SDK takes one for a failed call, and tries again."""
 
 
 def main(arguments: list[str]) -> int:
@@ -66,9 +67,10 @@ def start(project: Path, port: int) -> None:
 
     Raises:
         EmulatorError: the port is taken, or local AWS does not come up.
-        DeploymentError: the build or the deployment failed.
+        DeploymentError: a job cannot be used, or the build or the deployment failed.
     """
     started = time.perf_counter()
+    check_jobs(project)
     for each in ENDING:
         signal.signal(each, _stop)
     with Emulator(port=port) as emulator:
@@ -90,12 +92,13 @@ def update(project: Path) -> None:
 
     Raises:
         EmulatorError: no local stack runs.
-        DeploymentError: the build or the deployment failed.
+        DeploymentError: a job cannot be used, or the build or the deployment failed.
     """
     started = time.perf_counter()
     endpoint = running(project)
     if endpoint is None:
         raise EmulatorError("no local stack runs: `make local` starts one")
+    check_jobs(project)
     _deploy(project, endpoint)
     print(f"updated in {time.perf_counter() - started:.0f} s")
 

@@ -11,6 +11,8 @@ from cronce_tools.emulator.process import Endpoint
 
 STACK = "cronce-local"
 """Name of the local stack."""
+DEMO_JOBS = frozenset({"local-minute"})
+"""What `make local` deploys beside the project's own jobs."""
 ANSWERS_WITHIN = 1.0
 """Seconds. It is on this machine."""
 

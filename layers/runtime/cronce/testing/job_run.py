@@ -15,8 +15,9 @@ from cronce.core.durations import Duration, duration
 from cronce.core.job import Job
 from cronce.core.records import RunRecord, StepRecord, StepStatus
 from cronce.core.run import Reason, RunStatus
+from cronce.testing.birth import born
 from cronce.testing.effects import LoggedEvent, RecordingTelemetry
-from cronce.testing.one_run import OneRun, born
+from cronce.testing.one_run import OneRun
 from cronce.testing.outside import Function, Outside
 from cronce.testing.watch import Call, Moment, Place, Watch
 

@@ -10,20 +10,15 @@ Each invocation is a process of its own. One that is to die, dies by an exceptio
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import count
 
-from cronce.core.changes import Guard, RunChange
+from cronce.core.changes import RunChange
 from cronce.core.claim import Invocation
 from cronce.core.job import Job
-from cronce.core.jobstate import JobState
-from cronce.core.moves import PENDING_REDISPATCH
-from cronce.core.records import INLINE_LIMIT, RunRecord, RunRef, StepStatus
-from cronce.core.run import Dispatch, RunStatus, Trigger
-from cronce.core.run_input import RunInput, given_input, input_size
+from cronce.core.records import RunRecord, StepStatus
 from cronce.engine.claims import Claims
 from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.engine.dispatcher import Dispatcher
@@ -31,7 +26,8 @@ from cronce.engine.executor import Executor
 from cronce.engine.ledger import Ledger
 from cronce.engine.sweep import Sweep
 from cronce.engine.watchdog import Watchdog, WatchdogPorts
-from cronce.testing.clock import FIRST_INSTANT, ManualClock
+from cronce.testing.birth import AFTER_THE_MINUTE, state_of
+from cronce.testing.clock import ManualClock
 from cronce.testing.effects import MemoryInvoker, MemoryNotifier, RecordingTelemetry
 from cronce.testing.memory import MemoryStore
 from cronce.testing.renewal import ClockRenewal
@@ -42,15 +38,10 @@ KEY_PREFIX = "test"
 """Stands for the stack's name, in idempotency keys and notices."""
 INVOCATION = timedelta(minutes=15)
 """How long an invocation lasts: the template's default of `ExecutorTimeout`."""
-AFTER_THE_MINUTE = timedelta(seconds=4)
-"""EventBridge delivers some seconds after the full minute."""
 FINISHED = frozenset({StepStatus.DONE, StepStatus.ASLEEP})
 MINUTE = timedelta(minutes=1)
 SWEEP_LASTS = timedelta(seconds=30)
 RETENTION = timedelta(days=400)
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-INSTANT = timedelta(seconds=1)
-"""Occurrences are whole seconds: from `at - INSTANT` to `at` there is one of them at most."""
 
 
 @dataclass(kw_only=True)
@@ -130,7 +121,7 @@ class OneRun:
         self.around = around = Surroundings(clock=ManualClock(run.created_at))
         self.invocations = 0
         watch.work, watch.recorded, watch.lease_tokens = self._work, self._recorded, self._lease_tokens
-        around.store.place(_state(job, run))
+        around.store.place(state_of(job, run))
         around.store.runs.apply(birth)
         around.store.on_call(lambda *_: watch.alive())
         claims = around.claims()
@@ -215,90 +206,3 @@ class OneRun:
         name = f"worker-{next(self._numbers)}"
         self._deadline = self._now + INVOCATION
         return Invocation(owner=name, deadline=self._deadline, request_id=name)
-
-
-def born(job: Job, at: datetime | None, given: object) -> RunChange:
-    """The birth of a run.
-
-    Args:
-        job: whose.
-        at: the occurrence; None: the first one of 2026.
-        given: the input of a manual trigger; None: there is none.
-
-    Raises:
-        ValueError: there is no such occurrence, or the input is not for a run.
-    """
-    scheduled_at = _occurrence(job, at) if given is None or at is None else _aware(job, at)
-    now = scheduled_at + AFTER_THE_MINUTE
-    text = None if given is None else given_input(_json(job, given))
-    apart = text is not None and input_size(text) > INLINE_LIMIT
-    run = RunRecord(
-        ref=RunRef(job.name, scheduled_at, "" if given is None else "test"),
-        trigger=Trigger.SCHEDULE if given is None else Trigger.MANUAL,
-        status=RunStatus.PENDING,
-        created_at=now,
-        scheduled_local=job.schedule.local(scheduled_at).isoformat(),
-        timeout=job.timeout,
-        max_attempts=job.retry.attempts,
-        due_at=now + PENDING_REDISPATCH[0],
-        expect_by=scheduled_at + job.grace if given is None else None,
-        dispatch=Dispatch.STREAM,
-        input=None if apart else text,
-        input_kept=apart,
-    )
-    kept = RunInput(ref=run.ref, text=text, at=now) if text is not None and apart else None
-    return RunChange(before=None, after=run, guard=Guard.BORN, input=kept)
-
-
-def _json(job: Job, given: object) -> str:
-    try:
-        return json.dumps(given, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"job {job.name!r}: JSON cannot carry the input: {error}") from None
-
-
-def _aware(job: Job, at: object) -> datetime:
-    if not isinstance(at, datetime):
-        raise TypeError(
-            f"job {job.name!r}: `at` takes a datetime, such as datetime(..., tzinfo=UTC), not {at!r}"
-        )
-    if at.tzinfo is None:
-        raise ValueError(f"job {job.name!r}: `at` takes an aware instant, such as datetime(..., tzinfo=UTC)")
-    return at.astimezone(UTC).replace(microsecond=0)
-
-
-def _occurrence(job: Job, at: datetime | None) -> datetime:
-    """The occurrence of that instant, or the first one.
-
-    Raises:
-        ValueError: the schedule does not name it, or the job's calendar excludes it.
-    """
-    if at is None:
-        first = job.schedule.next_after(FIRST_INSTANT) or job.schedule.next_after(LONG_AGO)
-        if first is None:
-            raise ValueError(f"job {job.name!r}: its schedule has no time")
-        return first
-    at = _aware(job, at)
-    if not job.schedule.between(at - INSTANT, at):
-        later = job.schedule.next_after(at)
-        what = f"its next time after that is {later:%Y-%m-%d %H:%M:%S}Z" if later else "no time comes later"
-        raise ValueError(f"job {job.name!r}: its schedule does not name {at:%Y-%m-%d %H:%M:%S}Z; {what}")
-    if job.is_excluded(at):
-        raise ValueError(f"job {job.name!r}: its calendar excludes {at:%Y-%m-%d %H:%M:%S}Z")
-    return at
-
-
-def _state(job: Job, run: RunRecord) -> JobState:
-    """The job's item, everything up to the run being accounted for. No tick looks at it."""
-    return JobState(
-        name=job.name,
-        module=job.module,
-        schedule=job.schedule.spec(),
-        schedule_hash="test",
-        grace=job.grace,
-        planned_to=run.ref.scheduled_at,
-        planned_local=job.schedule.local(run.ref.scheduled_at).replace(tzinfo=None),
-        next_at=job.schedule.next_after(run.ref.scheduled_at),
-        expect_by=None,
-        due_at=None,
-    )

@@ -127,9 +127,9 @@ def _check_undisturbed(job: Job, result: RunResult) -> None:
         )
 
 
-def _check_names(job: Job, may_differ: Collection[str], undisturbed: Life) -> None:
-    several = isinstance(may_differ, Collection) and not isinstance(may_differ, str)
-    if not several or not set(undisturbed.asked.kinds).issuperset(may_differ):
+def _check_names(job: Job, may_differ: object, undisturbed: Life) -> None:
+    several = may_differ if isinstance(may_differ, Collection) and not isinstance(may_differ, str) else None
+    if several is None or not set(undisturbed.asked.kinds).issuperset(several):
         known = list(undisturbed.asked.kinds)
         raise ValueError(
             f"job {job.name!r}: may_differ takes a list of names of its steps, which are {known}; "
