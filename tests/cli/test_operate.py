@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 
 from cronce.core.records import RunRef
 from cronce.core.run import RunStatus
@@ -81,6 +82,26 @@ def work(shop: LocalStack, monkeypatch: pytest.MonkeyPatch) -> None:
         pause(seconds)
 
     monkeypatch.setattr(shop.clock, "pause", let_them_work)
+
+
+def unanswered(shop: LocalStack, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    """Once the command waits, no item can be read for so many looks; then the functions do what there is."""
+    seen = iter(range(looks + 1))
+
+    def fail(call: Call) -> None:
+        if call.operation in {"GetItem", "Query"}:
+            raise ClientError({"Error": {"Code": "InternalServerError", "Message": "no"}}, call.operation)
+
+    def pause(seconds: float) -> None:
+        shop.clock.advance(timedelta(seconds=seconds))
+        if next(seen) < looks:
+            shop.cloud.hooks[:] = [fail]
+            return
+        shop.cloud.hooks.clear()
+        with output_to(shop.console):
+            shop.settle()
+
+    monkeypatch.setattr(shop.clock, "pause", pause)
 
 
 # --- jobs -------------------------------------------------------------------------------------------------
@@ -209,6 +230,24 @@ def test_a_retried_run_goes_on_where_it_failed(shop: LocalStack) -> None:
     document = cronce("show", f"broken@{SIX}", "--json").json
     assert [step["step"] for step in document["steps"]] == ["fine", "repaired"]
     assert [(act["what"], act["why"]) for act in document["acts"]] == [("retry", "money is back")]
+
+
+def test_who_waits_goes_on_waiting_while_the_store_does_not_answer(
+    shop: LocalStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unanswered(shop, monkeypatch, looks=12)
+    said = cronce("trigger", "menu", "--wait", "--json")
+    assert (said.code, said.json["status"]) == (0, "SUCCEEDED")
+    assert "the stack does not answer, the run goes on: " in said.err
+
+
+def test_who_waits_in_vain_is_told_that_the_run_goes_on(
+    shop: LocalStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unanswered(shop, monkeypatch, looks=10_000)
+    said = cronce("trigger", "menu", "--wait")
+    assert said.code == 3
+    assert "The run goes on: cronce show menu@" in said.err.splitlines()[-1]
 
 
 def test_a_run_that_waits_is_cancelled_at_once(shop: LocalStack) -> None:

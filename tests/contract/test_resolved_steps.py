@@ -25,6 +25,7 @@ RUN = ref(0)
 MINE = running(RUN)
 FAILED = failed(RUN, reason=Reason.STEP_UNCERTAIN, rev=3)
 STARTED = step(RUN, "charge", status=StepStatus.STARTED, result="null", until=NOW + 15 * MINUTE)
+LATER = NOW + 30 * MINUTE
 DONE = Verdict(
     done='"paid"',
     act=Act(what=What.RESOLVE, by="ann", why="it is on the statement", at=NOW + MINUTE),
@@ -37,6 +38,12 @@ def started(backend: Backend) -> RunChange:
     assert backend.steps.record(MINE, STARTED)
     backend.place(FAILED)
     return resolved(stored(backend, RUN), STARTED, DONE)
+
+
+def redone(backend: Backend) -> RunChange:
+    """The same, and the change that says: it was not done."""
+    started(backend)
+    return resolved(stored(backend, RUN), STARTED, replace(DONE, done=None, act=replace(DONE.act, at=LATER)))
 
 
 def steps(backend: Backend) -> list[StepRecord]:
@@ -60,6 +67,30 @@ def test_a_reply_that_was_lost_is_recognised(backend: Backend) -> None:
     assert backend.runs.apply(change) is Applied.DONE
 
     assert backend.runs.apply(change) is Applied.DONE
+
+
+def test_a_reply_that_was_lost_is_recognised_although_a_worker_is_at_the_step_again(
+    backend: Backend,
+) -> None:
+    change = redone(backend)
+    assert backend.runs.apply(change) is Applied.DONE
+    claimed = replace(MINE, act=change.after.act, rev=change.after.rev + 1, fencing_token=9)
+    again = replace(STARTED, fencing_token=9, until=NOW + 60 * MINUTE)
+    backend.place(claimed)
+    (free,) = steps(backend)
+    assert backend.steps.record(claimed, again, free)
+
+    assert backend.runs.apply(change) is Applied.DONE
+    assert steps(backend) == [again]
+
+
+def test_what_another_operator_says_at_the_same_moment_is_not_ones_own(backend: Backend) -> None:
+    started(backend)
+    mine = resolved(stored(backend, RUN), STARTED, replace(DONE, act=replace(DONE.act, at=LATER)))
+    other = redone(backend)
+    assert backend.runs.apply(other) is Applied.DONE
+
+    assert backend.runs.apply(mine) is Applied.RUN_MOVED
 
 
 @pytest.mark.parametrize("moved", [{"status": StepStatus.NOT_DONE, "until": None}, {"fencing_token": 9}])

@@ -16,7 +16,7 @@ import pytest
 from cronce.core.records import RunRef, Slots
 from cronce.core.retry import Retry
 from cronce.core.run import Dispatch, Reason, RunStatus
-from cronce.engine.metrics import DISPATCH_FAILURES
+from cronce.engine.metrics import DISPATCH_FAILURES, STARTS_BY_SWEEP
 from cronce.engine.run_handle import Run
 from cronce.engine.sweep import PER_KIND, SweepReport
 from tests.scenarios.run_world import HOUR, MINUTE, NOON, SECOND, World, running
@@ -100,7 +100,7 @@ def test_a_dispatch_that_is_refused_is_counted_and_tried_again_in_two_minutes(wo
     world.invoker.down = True
     world.clock.advance(2 * MINUTE)
     assert world.sweep() == SweepReport(refused=3)
-    assert world.telemetry.metrics == {DISPATCH_FAILURES: 3}
+    assert world.telemetry.metrics == {STARTS_BY_SWEEP: 3, DISPATCH_FAILURES: 3}
     world.invoker.down = False
     assert world.sweep() == SweepReport()
     world.clock.advance(2 * MINUTE)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from cronce.core.errors import StoreError
 from cronce.core.records import RunRecord
 from cronce.core.run_story import StepStory
 from cronce_tools.cli.exits import UsageError
@@ -14,6 +15,10 @@ from cronce_tools.cli.stacks import Reached
 
 LOOK_EVERY = 2.0
 """Seconds between two looks at a run: two reads, a millionth of a dollar."""
+
+
+PATIENCE = 30
+"""Looks in a row that may fail: a minute and more. The run goes on meanwhile, whoever looks."""
 
 
 class Show(Protocol):
@@ -29,16 +34,31 @@ def wait_for_end(stack: Reached, run: RunRecord) -> RunRecord:
 
     Raises:
         UsageError: its record is gone.
+        StoreError: the stack does not answer any more, though asked again and again. The message says that
+            the run goes on.
     """
+    failures = 0
     with progress() as show:
         while not run.status.is_final:
-            show(_how_it_goes(stack, run))
-            stack.operator.clock.pause(LOOK_EVERY)
-            found = stack.operator.inquiry.runs.get(run.ref)
-            if found is None:
-                raise UsageError(f"the record of {run.ref.id} is gone")
-            run = found
+            try:
+                show(_how_it_goes(stack, run))
+                stack.operator.clock.pause(LOOK_EVERY)
+                run = _looked_at(stack, run)
+                failures = 0
+            except StoreError as error:
+                failures += 1
+                if failures == PATIENCE:
+                    raise StoreError(f"{error}. The run goes on: cronce show {run.ref.id}") from error
+                show(f"the stack does not answer, the run goes on: {error}")
+                stack.operator.clock.pause(LOOK_EVERY)
     return run
+
+
+def _looked_at(stack: Reached, run: RunRecord) -> RunRecord:
+    found = stack.operator.inquiry.runs.get(run.ref)
+    if found is None:
+        raise UsageError(f"the record of {run.ref.id} is gone")
+    return found
 
 
 def _how_it_goes(stack: Reached, run: RunRecord) -> str:

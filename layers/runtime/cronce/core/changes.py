@@ -136,18 +136,19 @@ class RunChange:
         have moved the run before the reply was missed; a claim and a worker's last write by owner and token,
         which no other worker has; other moves by `rev` and by all that they write, where it does not matter
         which of two equal writers did it. State alone would not do: a renewal leaves the state that a stop
-        request leaves. A step that was resolved is compared as a whole: two operators may say different
-        things of it, and do the same to its run.
+        request leaves. A step that was resolved is compared as a whole while it is as an operator left it:
+        two may say different things of it at once, and do the same to its run. A worker may be at it again.
 
         Args:
             stored: the run as it is stored.
             step: the step as it is stored, if the change has one.
         """
-        if self.step is not None and step != self.step.after:
-            return False
         if stored is None:
             return False
-        if self._is_signed and stored.act == self.after.act:
+        signed = self._is_signed and stored.act == self.after.act
+        if self.step is not None and step != self.step.after:
+            return signed and step is not None and step.owner != self.step.after.owner
+        if signed:
             return True
         if self.before is None:
             return stored.rev == 1 and self._wrote_all_fields(stored)
