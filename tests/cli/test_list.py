@@ -72,8 +72,8 @@ def test_a_time_that_nobody_planned_is_overdue_after_its_grace(stack: LocalStack
 
     assert said["menu"]["overdue"] == ["2026-10-31T10:00:00Z"]
     assert len(said["hourly"]["overdue"]) == 24
-    assert "OVERDUE: Sat 2026-10-31 06:00 EDT" in cronce("list").lines[3]
-    assert "OVERDUE: Fri 2026-10-30 11:00 UTC and 23 more" in cronce("list").lines[2]
+    assert "MISSED: Sat 2026-10-31 06:00 EDT" in cronce("list").lines[3]
+    assert "MISSED: Fri 2026-10-30 11:00 UTC and 23 more" in cronce("list").lines[2]
 
 
 def test_who_paused_a_job_and_why_is_said(stack: LocalStack) -> None:

@@ -1,6 +1,7 @@
 """The page on operations says what is so.
 
-* The day that it tells is played: what each command says is what stands there (`...` stands for anything).
+* The day that it tells is played: what each command says, and what people are told, is what stands there
+  (`...` stands for anything).
 * The fields of its tables are those of the answers, in their order; exit codes and outcomes are all there.
 """
 
@@ -15,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from cronce.core.accounting import Outcome
+from cronce.aws.notifier import ATTRIBUTES
+from cronce.core.alerts import Trouble
+from cronce.core.verdicts import Verdict
 from cronce_tools.cli.app import app
 from cronce_tools.cli.exits import Exit
 from cronce_tools.local.console import output_to
@@ -52,7 +55,9 @@ def payout(run):
     run.step("report", int, 1)
 """
 
-PART = re.compile(r"<!-- (?P<stage>.*?) -->|```console\n(?P<console>.*?)```", re.DOTALL)
+PART = re.compile(
+    r"<!-- (?P<stage>.*?) -->|```console\n(?P<console>.*?)```|```text\n(?P<notice>.*?)```", re.DOTALL
+)
 
 
 def commands(console: str) -> Iterator[tuple[str, str]]:
@@ -100,10 +105,19 @@ def told() -> str:
             if part["stage"]:
                 played.go(part["stage"])
                 return part[0]
+            if part["console"] is None:
+                return f"```text\n{notice(stack, part['notice'])}```"
             blocks = [block(*each) for each in commands(part["console"])]
             return "```console\n" + "".join(blocks) + "```"
 
         return TEXT.replace(day, PART.sub(replay, day))
+
+
+def notice(stack: LocalStack, expected: str) -> str:
+    """The newest message that people had, its subject first."""
+    _, subject, body = stack.notices[-1]
+    said = f"{subject}\n\n{body}\n"
+    return expected if matches(expected, said) else said
 
 
 def block(command: str, expected: str) -> str:
@@ -148,6 +162,13 @@ def test_the_fields_are_those_of_the_answers(tmp_path: Path) -> None:
     assert set(changed) == {*head, "changed", *list(job)[: list(job).index("slots") + 1]} - {"problem"}
 
 
+def test_the_attributes_of_a_notice_are_those_of_its_message() -> None:
+    section = TEXT.split("## What people are told\n")[1].split("\n## ")[0]
+    assert tuple(re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE)) == ATTRIBUTES
+    (troubles,) = re.findall(r"^\| `trouble` \| (.*) \|", section, re.MULTILINE)
+    assert re.findall(r"`([a-z_]+)`", troubles) == [trouble.value for trouble in Trouble]
+
+
 def test_the_commands_the_exit_codes_and_the_outcomes_are_all_there() -> None:
     known = {command.name for command in app.registered_commands}
     named = set(re.findall(r"(?:^\$ |`)cronce ([a-z][a-z-]*)", TEXT, re.MULTILINE))
@@ -157,4 +178,4 @@ def test_the_commands_the_exit_codes_and_the_outcomes_are_all_there() -> None:
     codes = re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)
     assert [int(code) for code in codes] == [code.value for code in Exit]
     (outcomes,) = re.findall(r"^\| `outcome` \| (`ran`.*) \|", TEXT, re.MULTILINE)
-    assert re.findall(r"`([a-z_]+)`", outcomes) == [outcome.value for outcome in Outcome]
+    assert re.findall(r"`([a-z_]+)`", outcomes) == [outcome.value for outcome in Verdict]

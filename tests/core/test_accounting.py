@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cronce.core.accounting import Account, Books, Outcome, ran
+from cronce.core.accounting import Account, Books, ran
 from cronce.core.found import Unread
 from cronce.core.jobstate import Gap, GapReason, JobState, Pause
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Reason, RunStatus, Trigger
 from cronce.core.schedule import Cron
+from cronce.core.verdicts import Verdict
 
 DAY = datetime(2026, 3, 10, tzinfo=UTC)
 NEXT = DAY + timedelta(days=1)
@@ -97,22 +98,22 @@ SPOILED_GAP = spoiled("GAP#2026-03-10T05:00:00Z#2026-03-10T07:00:00Z#paused")
 def test_a_time_whose_entry_cannot_be_read_is_not_called_unrecorded(item: Unread) -> None:
     account = the_one(books(unread=(item,)))
 
-    assert (account.outcome, account.unread) == (Outcome.UNREADABLE, item)
+    assert (account.outcome, account.unread) == (Verdict.UNREADABLE, item)
     assert not ran([account])
 
 
 def test_what_can_be_read_outranks_a_gap_that_cannot() -> None:
-    assert the_one(books(run(AT_SIX, RunStatus.SUCCEEDED), unread=(SPOILED_GAP,))).outcome is Outcome.RAN
-    assert the_one(books(gaps=(gap(AT_SIX, AT_SIX, 1),), unread=(SPOILED_GAP,))).outcome is Outcome.SKIPPED
+    assert the_one(books(run(AT_SIX, RunStatus.SUCCEEDED), unread=(SPOILED_GAP,))).outcome is Verdict.RAN
+    assert the_one(books(gaps=(gap(AT_SIX, AT_SIX, 1),), unread=(SPOILED_GAP,))).outcome is Verdict.SKIPPED
     assert (
-        the_one(books(unread=(spoiled("GAP#nonsense"),), now=DAY, planned_to=DAY)).outcome is Outcome.TO_COME
+        the_one(books(unread=(spoiled("GAP#nonsense"),), now=DAY, planned_to=DAY)).outcome is Verdict.TO_COME
     )
 
 
 def test_what_cannot_be_read_is_answered_for_though_the_schedule_does_not_name_its_time() -> None:
     for item, at in ((SPOILED_RUN, AT_SIX), (SPOILED_GAP, AT_SIX - HOUR)):
         account = the_one(books(schedule=Cron("0 6 1 1 *"), unread=(item,)))
-        assert (account.at, account.outcome, account.unread) == (at, Outcome.UNREADABLE, item)
+        assert (account.at, account.outcome, account.unread) == (at, Verdict.UNREADABLE, item)
     assert (
         books(schedule=Cron("0 6 1 1 *"), unread=(spoiled("RUN#2026-03-10T06:00:00Z#a1"),)).accounts(
             DAY, NEXT
@@ -124,23 +125,23 @@ def test_what_cannot_be_read_is_answered_for_though_the_schedule_does_not_name_i
 @pytest.mark.parametrize(
     "record, outcome",
     [
-        (run(AT_SIX, RunStatus.SUCCEEDED), Outcome.RAN),
-        (run(AT_SIX, RunStatus.SUCCEEDED, ended_at=AT_SIX + GRACE), Outcome.RAN),
-        (run(AT_SIX, RunStatus.SUCCEEDED, ended_at=AT_SIX + GRACE + MINUTE), Outcome.LATE),
-        (run(AT_SIX, RunStatus.FAILED, Reason.ERROR), Outcome.FAILED),
-        (run(AT_SIX, RunStatus.SKIPPED, Reason.OVERLAP), Outcome.SKIPPED),
-        (run(AT_SIX, RunStatus.CANCELLED, Reason.OPERATOR), Outcome.CANCELLED),
-        (run(AT_SIX, RunStatus.RUNNING, expect_by=EVENING + MINUTE), Outcome.UNDER_WAY),
-        (run(AT_SIX, RunStatus.WAITING, Reason.QUEUED, expect_by=None), Outcome.UNDER_WAY),
-        (run(AT_SIX, RunStatus.RUNNING), Outcome.MISSED),
-        (run(AT_SIX, RunStatus.SUCCEEDED, trigger=Trigger.BACKFILL, ended_at=EVENING), Outcome.LATE),
+        (run(AT_SIX, RunStatus.SUCCEEDED), Verdict.RAN),
+        (run(AT_SIX, RunStatus.SUCCEEDED, ended_at=AT_SIX + GRACE), Verdict.RAN),
+        (run(AT_SIX, RunStatus.SUCCEEDED, ended_at=AT_SIX + GRACE + MINUTE), Verdict.LATE),
+        (run(AT_SIX, RunStatus.FAILED, Reason.ERROR), Verdict.FAILED),
+        (run(AT_SIX, RunStatus.SKIPPED, Reason.OVERLAP), Verdict.SKIPPED),
+        (run(AT_SIX, RunStatus.CANCELLED, Reason.OPERATOR), Verdict.CANCELLED),
+        (run(AT_SIX, RunStatus.RUNNING, expect_by=EVENING + MINUTE), Verdict.UNDER_WAY),
+        (run(AT_SIX, RunStatus.WAITING, Reason.QUEUED, expect_by=None), Verdict.UNDER_WAY),
+        (run(AT_SIX, RunStatus.RUNNING), Verdict.MISSED),
+        (run(AT_SIX, RunStatus.SUCCEEDED, trigger=Trigger.BACKFILL, ended_at=EVENING), Verdict.LATE),
     ],
     ids=[
         "in time", "at the end of its grace", "after it", "failed", "skipped", "cancelled", "under way",
         "queued", "overdue", "backfilled",
     ],
 )  # fmt: skip
-def test_a_run_says_what_became_of_its_time(record: RunRecord, outcome: Outcome) -> None:
+def test_a_run_says_what_became_of_its_time(record: RunRecord, outcome: Verdict) -> None:
     account = the_one(books(record))
     assert (account.at, account.outcome, account.run) == (AT_SIX, outcome, record)
 
@@ -148,26 +149,30 @@ def test_a_run_says_what_became_of_its_time(record: RunRecord, outcome: Outcome)
 def test_a_time_in_a_gap_was_skipped_for_the_gaps_reason() -> None:
     paused = gap(AT_SIX - 24 * HOUR, AT_SIX + 24 * HOUR, 3)
     account = the_one(books(gaps=(paused,)))
-    assert (account.outcome, account.gap) == (Outcome.SKIPPED, paused)
+    assert (account.outcome, account.gap) == (Verdict.SKIPPED, paused)
 
 
 def test_a_run_inside_a_gap_outranks_it() -> None:
     record = run(AT_SIX, RunStatus.SUCCEEDED, trigger=Trigger.BACKFILL)
     account = the_one(books(record, gaps=(gap(AT_SIX, AT_SIX, 1),)))
-    assert (account.outcome, account.gap) == (Outcome.RAN, None)
+    assert (account.outcome, account.gap) == (Verdict.RAN, None)
 
 
 @pytest.mark.parametrize(
     "now, changes, outcome",
     [
-        (AT_SIX - MINUTE, {"planned_to": DAY}, Outcome.TO_COME),
-        (AT_SIX + MINUTE, {"planned_to": DAY}, Outcome.DUE),
-        (AT_SIX + GRACE + MINUTE, {"planned_to": DAY}, Outcome.MISSED),
-        (AT_SIX + GRACE + MINUTE, {"planned_to": DAY, "expect_by": AT_SIX + HOUR}, Outcome.DUE),
-        (AT_SIX + HOUR, {"planned_to": DAY, "paused": Pause(at=DAY, by="ann", why="")}, Outcome.DUE),
-        (AT_SIX + HOUR, {"planned_to": DAY, "removed_at": DAY}, Outcome.SKIPPED),
-        (AT_SIX - HOUR, {"planned_to": DAY, "removed_at": DAY}, Outcome.TO_COME),
-        (EVENING, {"planned_to": EVENING}, Outcome.UNRECORDED),
+        (AT_SIX - MINUTE, {"planned_to": DAY}, Verdict.TO_COME),
+        (AT_SIX + MINUTE, {"planned_to": DAY}, Verdict.DUE),
+        (AT_SIX + GRACE + MINUTE, {"planned_to": DAY}, Verdict.MISSED),
+        (
+            AT_SIX + GRACE + MINUTE,
+            {"planned_to": DAY, "next_at": AT_SIX, "due_at": AT_SIX, "expect_by": AT_SIX + HOUR},
+            Verdict.DUE,
+        ),
+        (AT_SIX + HOUR, {"planned_to": DAY, "paused": Pause(at=DAY, by="ann", why="")}, Verdict.DUE),
+        (AT_SIX + HOUR, {"planned_to": DAY, "removed_at": DAY}, Verdict.SKIPPED),
+        (AT_SIX - HOUR, {"planned_to": DAY, "removed_at": DAY}, Verdict.TO_COME),
+        (EVENING, {"planned_to": EVENING}, Verdict.UNRECORDED),
     ],
     ids=[
         "to come",
@@ -180,7 +185,7 @@ def test_a_run_inside_a_gap_outranks_it() -> None:
         "unrecorded",
     ],
 )
-def test_a_time_without_a_record(now: datetime, changes: dict[str, Any], outcome: Outcome) -> None:
+def test_a_time_without_a_record(now: datetime, changes: dict[str, Any], outcome: Verdict) -> None:
     assert the_one(books(now=now, **changes)).outcome is outcome
 
 
@@ -192,27 +197,27 @@ def test_a_run_of_an_earlier_schedule_is_answered_for_at_its_own_time() -> None:
 def test_a_gap_whose_times_nobody_names_any_more_is_one_answer() -> None:
     redefined = gap(DAY - HOUR, DAY + HOUR, 120)
     first, six = books(gaps=(redefined,)).accounts(DAY, NEXT)
-    assert (first.at, first.outcome, first.count) == (DAY, Outcome.SKIPPED, 1), "its last time is known"
+    assert (first.at, first.outcome, first.count) == (DAY, Verdict.SKIPPED, 1), "its last time is known"
     (whole, _) = books(gaps=(gap(DAY, DAY + HOUR, 60),)).accounts(DAY, NEXT)
-    assert (whole.at, whole.outcome, whole.count) == (DAY, Outcome.SKIPPED, 60)
+    assert (whole.at, whole.outcome, whole.count) == (DAY, Verdict.SKIPPED, 60)
     assert six.at == AT_SIX
 
 
 def test_without_a_schedule_the_ledger_still_answers() -> None:
     found = books(run(AT_SIX, RunStatus.SUCCEEDED), schedule=None)
-    assert the_one(found).outcome is Outcome.RAN
+    assert the_one(found).outcome is Verdict.RAN
 
 
 def test_a_manual_run_is_for_no_occurrence() -> None:
     by_hand = run(AT_SIX, RunStatus.SUCCEEDED, ref=RunRef("menu", AT_SIX, "x1"), trigger=Trigger.MANUAL)
-    assert the_one(books(by_hand)).outcome is Outcome.UNRECORDED
+    assert the_one(books(by_hand)).outcome is Verdict.UNRECORDED
 
 
 def test_only_success_of_all_is_a_yes() -> None:
-    good = Account(at=AT_SIX, outcome=Outcome.RAN)
-    assert ran([good, Account(at=AT_SIX, outcome=Outcome.LATE)])
+    good = Account(at=AT_SIX, outcome=Verdict.RAN)
+    assert ran([good, Account(at=AT_SIX, outcome=Verdict.LATE)])
     assert not ran([])
-    for outcome in set(Outcome) - {Outcome.RAN, Outcome.LATE}:
+    for outcome in set(Verdict) - {Verdict.RAN, Verdict.LATE}:
         assert not ran([good, Account(at=AT_SIX, outcome=outcome)])
 
 

@@ -87,9 +87,12 @@ def test_only_a_live_worker_needs_no_scheduler() -> None:
             ),
             "never started: it waits for its turn: job is not deployed",
         ),
-        (running(ref()), "attempt 1 of 3 started 2026-01-05T00:00:00.000Z and is not finished"),
         (
-            running(ref(), log_stream="s-7", request_id="r"),
+            running(ref(), claim_until=NOW + GRACE),
+            "attempt 1 of 3 started 2026-01-05T00:00:00.000Z and is not finished",
+        ),
+        (
+            running(ref(), claim_until=NOW + GRACE, log_stream="s-7", request_id="r"),
             "attempt 1 of 3 started 2026-01-05T00:00:00.000Z and is not finished [log stream s-7, request r]",
         ),
         (
@@ -99,7 +102,7 @@ def test_only_a_live_worker_needs_no_scheduler() -> None:
     ],
 )
 def test_a_late_run_says_how_far_it_came(run: RunRecord, words: str) -> None:
-    late = health.overdue_run(run, NOW + timedelta(days=1))
+    late = health.overdue_run(run, NOW + GRACE + TICK)
 
     assert late is not None
     assert late.time.detail == words

@@ -14,7 +14,8 @@ from typing import Any
 
 from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord, StepStatus
 from cronce.core.run import RunStatus
-from cronce.core.run_story import CLAIM_OVER, claim_is_over, step_stories
+from cronce.core.run_story import step_stories
+from cronce.core.verdicts import CLAIM_OVER, claim_is_over
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

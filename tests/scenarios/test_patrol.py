@@ -102,7 +102,10 @@ def test_i42_an_unplanned_times_notice_names_its_wall_time(world: World) -> None
     "run, words",
     [
         (pending(ref(0)), "Never started: no executor has claimed it"),
-        (running(ref(0)), "Attempt 1 of 3 started 2026-01-05T00:00:00.000Z and is not finished"),
+        (
+            running(ref(0), claim_until=NOW + GRACE),
+            "Attempt 1 of 3 started 2026-01-05T00:00:00.000Z and is not finished",
+        ),
         (
             queued(ref(0), reason=Reason.BACKOFF, attempt=1, error="no soup", expect_by=NOW + GRACE),
             "Attempt 1 of 3 did not succeed, the next one starts 2026-01-05T00:10:00.000Z: no soup",

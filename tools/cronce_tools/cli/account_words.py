@@ -7,24 +7,27 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from cronce.core.accounting import Account, Outcome
+from cronce.core.accounting import Account
 from cronce.core.jobstate import Gap, GapReason, JobState
 from cronce.core.records import RunRecord
+from cronce.core.verdicts import Verdict
 from cronce_tools.cli.output import BAD, GOOD, QUIET, WAITS
 from cronce_tools.cli.times import shown
 
 OUTCOME_STYLES = {
-    Outcome.RAN: GOOD,
-    Outcome.LATE: "cyan",
-    Outcome.FAILED: BAD,
-    Outcome.CANCELLED: WAITS,
-    Outcome.SKIPPED: WAITS,
-    Outcome.MISSED: f"bold {BAD}",
-    Outcome.UNDER_WAY: "blue",
-    Outcome.DUE: "blue",
-    Outcome.TO_COME: QUIET,
-    Outcome.UNREADABLE: BAD,
-    Outcome.UNRECORDED: QUIET,
+    Verdict.RAN: GOOD,
+    Verdict.LATE: "cyan",
+    Verdict.FAILED: BAD,
+    Verdict.CANCELLED: WAITS,
+    Verdict.SKIPPED: WAITS,
+    Verdict.MISSED: f"bold {BAD}",
+    Verdict.OVERDUE: f"bold {BAD}",
+    Verdict.STUCK: f"bold {BAD}",
+    Verdict.UNDER_WAY: "blue",
+    Verdict.DUE: "blue",
+    Verdict.TO_COME: QUIET,
+    Verdict.UNREADABLE: BAD,
+    Verdict.UNRECORDED: QUIET,
 }
 GAPS = {
     GapReason.LATE: "it was later than the job's policy allows",
@@ -51,7 +54,7 @@ class Teller:
     zone: str
     forgotten: datetime
 
-    def lines(self, accounts: Sequence[Account]) -> Iterator[tuple[str, Outcome]]:
+    def lines(self, accounts: Sequence[Account]) -> Iterator[tuple[str, Verdict]]:
         """One line for each occurrence; one for several in a row that the same holds for.
 
         Args:
@@ -98,9 +101,9 @@ class Teller:
     def _without_record(self, account: Account) -> str:
         if self.state.removed_at and account.at > self.state.planned_to:
             return f"the job is not in the deployment since {shown(self.state.removed_at, self.zone)}"
-        if account.outcome is Outcome.TO_COME:
+        if account.outcome is Verdict.TO_COME:
             return "its time has not come"
-        if account.outcome is Outcome.UNRECORDED:
+        if account.outcome is Verdict.UNRECORDED:
             if account.at < self.forgotten:
                 return "records of that time are not kept any more"
             return "there is no record: the job was not planned then, or by another schedule"

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from cronce.core.accounting import Account, Outcome, ran
+from cronce.core.accounting import Account, ran
 from cronce.core.jobstate import JobState
 from cronce.core.records import RunRecord
 from cronce.core.schedule import Schedule
+from cronce.core.verdicts import Verdict
 from cronce.core.zones import load_zone
 from cronce.engine.inquiry import in_force
 from cronce_tools.cli import json_form
@@ -24,7 +25,7 @@ from cronce_tools.cli.times import DAY, SECOND, day_of, midnight, shown, wall_or
 
 NEAR = 2 * DAY
 """A wall time is shown, or skipped, within so much of the same time in UTC: no zone is further away."""
-OPEN = frozenset({Outcome.UNDER_WAY, Outcome.DUE, Outcome.TO_COME})
+OPEN = frozenset({Verdict.UNDER_WAY, Verdict.DUE, Verdict.TO_COME})
 """Of these nobody can say no yet."""
 
 
@@ -169,15 +170,15 @@ def _why(asked: Asked) -> str:
     if len(asked.accounts) == 1:
         ((text, _),) = asked.teller.lines(asked.accounts)
         return text
-    counts: Counter[Outcome] = Counter()
+    counts: Counter[Verdict] = Counter()
     for account in asked.accounts:
         counts[account.outcome] += account.count
-    good = counts[Outcome.RAN] + counts[Outcome.LATE]
+    good = counts[Verdict.RAN] + counts[Verdict.LATE]
     parts = [f"{good} of {counts.total()} times on {asked.what} ran"]
     parts += [
         f"{count} {outcome.replace('_', ' ')}"
         for outcome, count in counts.items()
-        if outcome is not Outcome.RAN
+        if outcome is not Verdict.RAN
     ]
     return ", ".join(parts)
 

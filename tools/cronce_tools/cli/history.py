@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import pairwise
 
-from cronce.core.accounting import Account, Outcome
+from cronce.core.accounting import Account
+from cronce.core.verdicts import Verdict
 from cronce.engine.inquiry import in_force
 from cronce_tools.cli import json_form
 from cronce_tools.cli.account_words import OUTCOME_STYLES
@@ -20,17 +21,19 @@ from cronce_tools.cli.output import Cell, Json, Output
 from cronce_tools.cli.times import DAY, midnight, month_of
 
 MARKS = {
-    Outcome.MISSED: "M",
-    Outcome.FAILED: "F",
-    Outcome.UNREADABLE: "X",
-    Outcome.UNRECORDED: "?",
-    Outcome.CANCELLED: "C",
-    Outcome.SKIPPED: "S",
-    Outcome.LATE: "L",
-    Outcome.DUE: "~",
-    Outcome.UNDER_WAY: "~",
-    Outcome.RAN: "+",
-    Outcome.TO_COME: ".",
+    Verdict.MISSED: "M",
+    Verdict.STUCK: "H",
+    Verdict.OVERDUE: "O",
+    Verdict.FAILED: "F",
+    Verdict.UNREADABLE: "X",
+    Verdict.UNRECORDED: "?",
+    Verdict.CANCELLED: "C",
+    Verdict.SKIPPED: "S",
+    Verdict.LATE: "L",
+    Verdict.DUE: "~",
+    Verdict.UNDER_WAY: "~",
+    Verdict.RAN: "+",
+    Verdict.TO_COME: ".",
 }
 """The mark of a day, the worst first."""
 WORST = {outcome: rank for rank, outcome in enumerate(MARKS)}
@@ -46,10 +49,10 @@ class Day:
     """
 
     day: date
-    counts: Mapping[Outcome, int]
+    counts: Mapping[Verdict, int]
 
     @property
-    def worst(self) -> Outcome | None:
+    def worst(self) -> Verdict | None:
         """The worst of it; None: there was nothing to run."""
         return min(self.counts, key=lambda outcome: WORST[outcome], default=None)
 
@@ -87,8 +90,8 @@ def _days(first: date, end: date, accounts: Sequence[Account], zone: str) -> Ite
         yield Day(day=first + number * DAY, counts=_counted(accounts, start, stop))
 
 
-def _counted(accounts: Sequence[Account], start: datetime, stop: datetime) -> Counter[Outcome]:
-    counts: Counter[Outcome] = Counter()
+def _counted(accounts: Sequence[Account], start: datetime, stop: datetime) -> Counter[Verdict]:
+    counts: Counter[Verdict] = Counter()
     for account in accounts:
         if start <= account.at < stop:
             counts[account.outcome] += account.count
@@ -109,7 +112,7 @@ def _calendar(output: Output, days: Sequence[Day]) -> None:
 
 def _legend(output: Output, days: Sequence[Day]) -> None:
     """What the marks mean, and how many times stand behind each; then the days of which not all ran."""
-    total: Counter[Outcome] = Counter()
+    total: Counter[Verdict] = Counter()
     for day in days:
         total.update(day.counts)
     for outcome in reversed(MARKS):
@@ -118,14 +121,14 @@ def _legend(output: Output, days: Sequence[Day]) -> None:
     mixed = [
         day
         for day in days
-        if len(day.counts) > 1 and day.worst not in {Outcome.RAN, Outcome.DUE, Outcome.UNDER_WAY}
+        if len(day.counts) > 1 and day.worst not in {Verdict.RAN, Verdict.DUE, Verdict.UNDER_WAY}
     ]
     for day in mixed:
         parts = ", ".join(f"{count} {_name(outcome)}" for outcome, count in sorted(day.counts.items()))
         output.line(f"{day.day:%a %Y-%m-%d}: {parts}")
 
 
-def _name(outcome: Outcome) -> str:
+def _name(outcome: Verdict) -> str:
     return outcome.replace("_", " ")
 
 

@@ -153,6 +153,6 @@ def standing(found: Standing, words: str, zone: str) -> Json:
         **(job(found.state, words, zone) if found.state else {}),
         "last": run(found.last) if found.last else None,
         "unfinished": [run(each) for each in found.unfinished],
-        "overdue": [instant(at) for at in found.overdue],
+        "overdue": [instant(each.time.scheduled_at) for each in found.overdue],
         "alert": {"since": instant(alert.since), "count": alert.count} if alert else None,
     }

@@ -78,8 +78,9 @@ def _state(found: Standing, zone: str) -> Cell:
     assert state is not None  # noqa: S101 - rows without are made elsewhere
     parts = []
     if found.overdue:
+        first = found.overdue[0]
         more = f" and {len(found.overdue) - 1} more" if len(found.overdue) > 1 else ""
-        parts.append(Cell(f"OVERDUE: {shown(found.overdue[0], zone)}{more}", BAD))
+        parts.append(Cell(f"{first.verdict.upper()}: {shown(first.time.scheduled_at, zone)}{more}", BAD))
     if state.held:
         parts.append(Cell(f"held: {state.held.value}", BAD))
     if state.removed_at:

@@ -20,7 +20,7 @@ from cronce_tools.cli.waiting import wait_for_end
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
+class Settlement:
     """What came of a step.
 
     Attributes:
@@ -87,7 +87,7 @@ def cancel(call: Call, run_id: str, reason: str, *, yes: bool) -> int:
     return Exit.YES
 
 
-def resolve(call: Call, run_id: str, verdict: Verdict, reason: str, *, yes: bool) -> int:
+def resolve(call: Call, run_id: str, settlement: Settlement, reason: str, *, yes: bool) -> int:
     """Say what came of a step that was begun at most once.
 
     Returns:
@@ -96,17 +96,19 @@ def resolve(call: Call, run_id: str, verdict: Verdict, reason: str, *, yes: bool
     Raises:
         UsageError: neither or both were said.
     """
-    if (verdict.done is None) is not verdict.redo:
+    if (settlement.done is None) is not settlement.redo:
         raise UsageError("say what came of it: --done with its value as JSON (null for none), or --redo")
     stack = call.reach()
     ref = _existing(stack, run_id).ref
-    settles = "is taken as done" if verdict.done is not None else "is done again"
-    question = f"step {verdict.step!r} of {ref.id} in {stack.place} {settles}, and the run goes on"
+    settles = "is taken as done" if settlement.done is not None else "is done again"
+    question = f"step {settlement.step!r} of {ref.id} in {stack.place} {settles}, and the run goes on"
     if not agreed(question, yes=yes):
         return Exit.NO
     by = caller(stack, call.by)
-    run = stack.operator.operations.resolve(ref, verdict.step, verdict.done, by=by, why=reason)
-    _told(call, stack, run, f"step {verdict.step!r} {settles}; {ref.id} is {run.status.value}", changed=True)
+    run = stack.operator.operations.resolve(ref, settlement.step, settlement.done, by=by, why=reason)
+    _told(
+        call, stack, run, f"step {settlement.step!r} {settles}; {ref.id} is {run.status.value}", changed=True
+    )
     return Exit.YES
 
 

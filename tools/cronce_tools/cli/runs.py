@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from cronce.core.records import RunRecord
 from cronce.core.run import RunStatus, Trigger
-from cronce.core.run_story import claim_is_over
+from cronce.core.verdicts import claim_is_over, is_late, of_run
 from cronce.engine.inquiry import in_force
 from cronce.engine.run_search import UNFINISHED, Search
 from cronce_tools.cli import json_form
@@ -19,6 +19,8 @@ from cronce_tools.cli.times import local_text, shown, shown_for, window_of
 HEADINGS = ("run", "local time", "status", "attempt", "started (UTC)", "took", "remark")
 LOOK_BACK = timedelta(days=7)
 """How far ended runs of some state are looked for, unless more is asked: a job may have 1,440 a day."""
+NO_GRACE = timedelta(0)
+"""The verdict of a run that has not ended rests on its own `expect_by`."""
 ERROR_SHOWN = 60
 """Characters of an error in a line; `cronce show` has all of it."""
 STYLES = {
@@ -90,10 +92,12 @@ def _status(name: str) -> RunStatus:
 
 
 def status_cell(run: RunRecord, now: datetime) -> Cell:
-    """State and reason; a run that nobody stands behind says so."""
+    """State and reason; a run that is late, or that nobody stands behind, says so."""
     reason = f"({run.reason.value})" if run.reason else ""
     if claim_is_over(run, now):
         return Cell(f"{run.status.value}, its claim is over", BAD)
+    if is_late(run, now):
+        return Cell(f"{run.status.value}{reason}, {of_run(run, NO_GRACE, now).value}", BAD)
     return Cell(f"{run.status.value}{reason}", STYLES.get(run.status, ""))
 
 

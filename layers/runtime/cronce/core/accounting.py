@@ -20,49 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 
+from cronce.core import verdicts
 from cronce.core.found import Unread, accounting_for
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import RunRecord
-from cronce.core.run import RunStatus
 from cronce.core.schedule import Schedule
 from cronce.core.values import dataclass
+from cronce.core.verdicts import Verdict
 
 _STRICTLY = timedelta(seconds=1)
 # Occurrences are whole seconds, and windows of schedules leave their start out.
-
-
-class Outcome(StrEnum):
-    """What became of an occurrence."""
-
-    RAN = "ran"
-    """It ended in success, within its grace."""
-    LATE = "late"
-    """It ended in success, after its grace."""
-    FAILED = "failed"
-    """It ended without success."""
-    CANCELLED = "cancelled"
-    """An operator ended it."""
-    SKIPPED = "skipped"
-    """It is not run: a skipped run, a gap, or the job is not in the deployment."""
-    MISSED = "missed"
-    """Its grace is over, and nothing has come of it yet."""
-    UNDER_WAY = "under_way"
-    """It has a run that has not ended."""
-    DUE = "due"
-    """Its time has come, and no tick has planned it yet."""
-    TO_COME = "to_come"
-    """Its time has not come."""
-    UNREADABLE = "unreadable"
-    """Its record, or a gap that it may lie in, is there and cannot be read."""
-    UNRECORDED = "unrecorded"
-    """It lies before what was planned, and there is no record of it."""
-
-    @property
-    def is_success(self) -> bool:
-        """Whether the answer to "did it run?" is yes."""
-        return self in {Outcome.RAN, Outcome.LATE}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +48,7 @@ class Account:
     """
 
     at: datetime
-    outcome: Outcome
+    outcome: Verdict
     run: RunRecord | None = None
     gap: Gap | None = None
     unread: Unread | None = None
@@ -125,33 +93,14 @@ class Books:
 
     def _account(self, at: datetime, run: RunRecord | None, gaps: Sequence[Gap]) -> Account:
         if run is not None:
-            return Account(at=at, outcome=self._of_run(run), run=run)
+            return Account(at=at, outcome=verdicts.of_run(run, self.state.grace, self.now), run=run)
         gap = next((gap for gap in gaps if gap.first <= at <= gap.last), None)
         if gap is not None:
-            return Account(at=at, outcome=Outcome.SKIPPED, gap=gap)
+            return Account(at=at, outcome=Verdict.SKIPPED, gap=gap)
         unread = accounting_for(self.unread, at) if at <= self.now else None
         if unread is not None:
-            return Account(at=at, outcome=Outcome.UNREADABLE, unread=unread)
-        return Account(at=at, outcome=self._without_record(at))
-
-    def _of_run(self, run: RunRecord) -> Outcome:
-        if run.status is RunStatus.SUCCEEDED:
-            ended = run.ended_at or self.now
-            return Outcome.LATE if ended > run.ref.scheduled_at + self.state.grace else Outcome.RAN
-        if run.status.is_final:
-            return Outcome(run.status.lower())
-        overdue = run.expect_by is not None and run.expect_by < self.now
-        return Outcome.MISSED if overdue else Outcome.UNDER_WAY
-
-    def _without_record(self, at: datetime) -> Outcome:
-        if at > self.now:
-            return Outcome.TO_COME
-        if at <= self.state.planned_to:
-            return Outcome.UNRECORDED
-        if self.state.removed_at is not None:
-            return Outcome.SKIPPED
-        expected = max(at + self.state.grace, self.state.expect_by or at)
-        return Outcome.MISSED if expected < self.now and self.state.paused is None else Outcome.DUE
+            return Account(at=at, outcome=Verdict.UNREADABLE, unread=unread)
+        return Account(at=at, outcome=verdicts.of_unplanned(at, self.state, self.now))
 
     def _unnamed(
         self, gaps: Sequence[Gap], times: set[datetime], start: datetime, end: datetime
@@ -162,11 +111,11 @@ class Books:
                 at = max(gap.first, start)
                 inside = sum(start <= edge < end for edge in {gap.first, gap.last})
                 count = gap.count if start <= gap.first and gap.last < end else max(inside, 1)
-                yield Account(at=at, outcome=Outcome.SKIPPED, gap=gap, count=count)
+                yield Account(at=at, outcome=Verdict.SKIPPED, gap=gap, count=count)
         for unread in self.unread:
             first, last = unread.stretch or (end, start)
             if first < end and last >= start and not any(first <= at <= last for at in times):
-                yield Account(at=max(first, start), outcome=Outcome.UNREADABLE, unread=unread)
+                yield Account(at=max(first, start), outcome=Verdict.UNREADABLE, unread=unread)
 
 
 def ran(accounts: Sequence[Account]) -> bool:

@@ -27,9 +27,10 @@ from cronce.core.instants import to_text
 from cronce.core.jobstate import Held, JobState
 from cronce.core.lease import Lease
 from cronce.core.records import RunRecord, RunRef
-from cronce.core.run import Reason, RunStatus
+from cronce.core.run import Dispatch, Reason, RunStatus
 from cronce.core.schedule import schedule_from_spec
 from cronce.core.values import dataclass
+from cronce.core.verdicts import Verdict, claim_is_over, is_late, late_from, of_run
 
 SILENT_AFTER = timedelta(minutes=4)
 """Ticks come within each minute and may take 45 s, so two in a row can be lost without a word; with a patrol
@@ -48,6 +49,7 @@ class Finding:
 
     Attributes:
         time: what the alert lists.
+        verdict: what the commands call it.
         expect_by: since when it is late; None for an end.
         grace: how long it had; zero for an end.
         never_planned: it has no run record.
@@ -57,6 +59,7 @@ class Finding:
     """
 
     time: TroubledTime
+    verdict: Verdict = Verdict.MISSED
     expect_by: datetime | None = None
     grace: timedelta = timedelta(0)
     never_planned: bool = False
@@ -127,11 +130,12 @@ def silence(completed_at: datetime) -> Finding:
 
 def overdue_run(run: RunRecord, now: datetime) -> Finding | None:
     """The finding about an unfinished run past its `expect_by`, or None if nothing is late."""
-    if run.status.is_final or run.expect_by is None or run.expect_by >= now:
+    if not is_late(run, now) or run.expect_by is None:
         return None
     claimed = run.status is RunStatus.RUNNING and run.claim_until is not None and run.claim_until >= now
     return Finding(
-        time=time_of(run.ref, Trouble.MISSED, _progress(run)),
+        time=time_of(run.ref, Trouble.MISSED, _progress(run, now)),
+        verdict=of_run(run, timedelta(0), now),
         expect_by=run.expect_by,
         grace=max(run.expect_by - max(run.ref.scheduled_at, run.created_at), timedelta(0)),
         needs_scheduler=not claimed,
@@ -146,13 +150,8 @@ def overdue_times(job: JobState, now: datetime, after: datetime | None = None) -
         now: the present.
         after: times up to here are known already.
     """
-    if job.paused or job.removed_at or job.due_at is None or job.next_at is None or job.expect_by is None:
-        return []
-    # A job that was resumed, with nothing missed, is due at once all the same; its next time is not late yet.
-    expect_by = max(job.expect_by, job.next_at + job.grace)
-    if job.resumed_at is not None and job.next_at <= job.resumed_at:
-        expect_by = max(expect_by, job.resumed_at + job.grace)  # it came due while the job was paused
-    if expect_by >= now:
+    expect_by = late_from(job)
+    if expect_by is None or expect_by >= now or job.next_at is None:
         return []
     return [
         Finding(
@@ -187,17 +186,28 @@ def _why(job: JobState) -> str:
     return "no tick of the scheduler has written a record for it"
 
 
-def _progress(run: RunRecord) -> str:
+def _progress(run: RunRecord, now: datetime) -> str:
     """How far an unfinished run came."""
     if run.attempt == 0:
-        waits = "it waits for its turn" if run.status is RunStatus.WAITING else "no executor has claimed it"
+        waits = "it waits for its turn" if run.status is RunStatus.WAITING else _unclaimed(run)
         return f"never started: {waits}{error_of(run)}"
     attempt = f"attempt {run.attempt} of {run.max_attempts}"
     started = to_text(run.attempt_started_at) if run.attempt_started_at else "at a time not known"
     state = f"started {started} and is not finished"
     if run.reason is Reason.BACKOFF and run.due_at is not None:
         state = f"did not succeed, the next one starts {to_text(run.due_at)}"
+    elif claim_is_over(run, now) and run.claim_until is not None:
+        state = f"started {started}, and its worker is gone since {to_text(run.claim_until)}"
     return f"{attempt} {state}{error_of(run)}{trace_of(run)}"
+
+
+def _unclaimed(run: RunRecord) -> str:
+    """Who is to blame that nobody has claimed a run, as far as its record says."""
+    if run.dispatches:
+        return f"no executor has claimed it, though the scheduler has asked for one {run.dispatches} times"
+    if run.dispatch is Dispatch.SWEEP:
+        return "Lambda takes no call of the executor"
+    return "no executor has claimed it"
 
 
 def time_of(ref: RunRef, trouble: Trouble, detail: str, ended_at: datetime | None = None) -> TroubledTime:

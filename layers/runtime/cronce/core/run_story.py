@@ -11,11 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from cronce.core.records import AttemptRecord, RunRecord, StepRecord, StepStatus
-from cronce.core.run import RunStatus
 from cronce.core.values import dataclass
-
-CLAIM_OVER = timedelta(minutes=5)
-"""A claim that ran out so long ago has nobody behind it: the sweep takes such a run back in two minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,12 +43,6 @@ class StepStory:
 
 OPERATOR = "operator "
 """How the owner of a step begins that an operator resolved."""
-
-
-def claim_is_over(run: RunRecord, now: datetime) -> bool:
-    """Whether a run that is said to be RUNNING has nobody behind it."""
-    is_running = run.status is RunStatus.RUNNING
-    return is_running and run.claim_until is not None and run.claim_until + CLAIM_OVER < now
 
 
 def step_stories(

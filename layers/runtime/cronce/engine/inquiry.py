@@ -11,6 +11,7 @@ from cronce.core.accounting import Account, Books
 from cronce.core.acts import Act
 from cronce.core.alerts import Alert
 from cronce.core.errors import DefinitionError, JobNotFoundError
+from cronce.core.health import Finding
 from cronce.core.jobstate import JobState
 from cronce.core.occurrences import EPOCH
 from cronce.core.ports import AlertStore, Clock, JobStore, RegistryStore, RunStore, StepStore
@@ -47,7 +48,7 @@ class Standing:
     problem: str | None = None
     last: RunRecord | None = None
     unfinished: tuple[RunRecord, ...] = ()
-    overdue: tuple[datetime, ...] = ()
+    overdue: tuple[Finding, ...] = ()
     alert: Alert | None = None
 
 
@@ -155,13 +156,14 @@ class Inquiry:
         unfinished = tuple(run for run in newest if not run.status.is_final)
         late = [found for run in unfinished if (found := health.overdue_run(run, now))]
         late += health.overdue_times(state, now)
+        by_time = {found.time.scheduled_at: found for found in reversed(late)}  # runs outrank the job's item
         alert = self.alerts.get(state.name)
         return Standing(
             name=state.name,
             state=state,
             last=next((run for run in newest if run.status.is_final), None),
             unfinished=unfinished,
-            overdue=tuple(sorted({found.time.scheduled_at for found in late})),
+            overdue=tuple(by_time[at] for at in sorted(by_time)),
             alert=alert if alert and alert.is_open else None,
         )
 

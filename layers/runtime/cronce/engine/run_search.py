@@ -17,8 +17,8 @@ from cronce.core.occurrences import EPOCH
 from cronce.core.ports import Clock, DueIndex, RegistryStore, RunStore
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import DueKind, RunStatus
-from cronce.core.run_story import claim_is_over
 from cronce.core.values import dataclass
+from cronce.core.verdicts import claim_is_over
 
 AT_ONCE = 16
 """Jobs that are looked at side by side: a call takes some ten milliseconds, and there may be a thousand

@@ -141,7 +141,7 @@ def resolve(
     yes: Yes = False,
 ) -> int:
     """Say what came of a step in doubt. The run goes on."""
-    from cronce_tools.cli.run_commands import Verdict
+    from cronce_tools.cli.run_commands import Settlement
     from cronce_tools.cli.run_commands import resolve as say
 
-    return say(call_of(context), run, Verdict(step=step, done=done, redo=redo), reason, yes=yes)
+    return say(call_of(context), run, Settlement(step=step, done=done, redo=redo), reason, yes=yes)
