@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+import boto3
 import pytest
 
 from cronce_tools.cli.history import MARKS
@@ -86,15 +87,32 @@ def test_a_day_without_a_time_is_a_no_and_says_which_is_next(weekend: LocalStack
     )
 
 
-def test_what_nothing_is_known_of_says_so(weekend: LocalStack) -> None:
+def test_a_time_before_the_job_began_says_since_when_it_is_known(weekend: LocalStack) -> None:
     code, (answer,) = did_run("menu", "2026-10-01")
     assert code == 1
     assert answer == (
-        "no: Thu 2026-10-01 06:00 EDT unrecorded: there is no record: "
-        "the job was not planned then, or by another schedule"
+        "no: Thu 2026-10-01 06:00 EDT not begun: "
+        "before this job began (first seen Fri 2026-10-30 05:59:04 EDT)"
     )
-    _, (answer,) = did_run("menu", "2025-01-01")
-    assert answer.endswith("unrecorded: records of that time are not kept any more")
+
+
+def test_what_nothing_is_known_of_says_so(weekend: LocalStack) -> None:
+    """The item of a release that did not keep when a job began."""
+    table = boto3.resource("dynamodb").Table("runs")
+    key = {"pk": "JOB#menu", "sk": "JOB"}
+    kept = table.get_item(Key=key)["Item"]
+    table.put_item(Item={name: value for name, value in kept.items() if name != "began_at"})
+    try:
+        _, (answer,) = did_run("menu", "2026-10-01")
+        assert answer == (
+            "no: Thu 2026-10-01 06:00 EDT unrecorded: there is no record: "
+            "the job was not planned then, or by another schedule"
+        )
+        _, (answer,) = did_run("menu", "2025-01-01")
+        assert answer.endswith("unrecorded: records of that time are not kept any more")
+        assert cronce("history", "menu", "--month", "2026-10").lines[-1] == "? unrecorded: 29"
+    finally:
+        table.put_item(Item=kept)
 
 
 def test_the_answer_in_json(weekend: LocalStack) -> None:
@@ -147,14 +165,14 @@ def test_a_month_shows_the_worst_of_each_day(weekend: LocalStack) -> None:
     assert said.out.splitlines()[:8] == [
         "menu  October 2026  daily at 06:00 America/New_York",
         "Mon   Tue   Wed   Thu   Fri   Sat   Sun",
-        "                   1 ?   2 ?   3 ?   4 ?",
-        " 5 ?   6 ?   7 ?   8 ?   9 ?  10 ?  11 ?",
-        "12 ?  13 ?  14 ?  15 ?  16 ?  17 ?  18 ?",
-        "19 ?  20 ?  21 ?  22 ?  23 ?  24 ?  25 ?",
-        "26 ?  27 ?  28 ?  29 ?  30 +  31 S",
-        "+ ran: 1",
+        "                   1 -   2 -   3 -   4 -",
+        " 5 -   6 -   7 -   8 -   9 -  10 -  11 -",
+        "12 -  13 -  14 -  15 -  16 -  17 -  18 -",
+        "19 -  20 -  21 -  22 -  23 -  24 -  25 -",
+        "26 -  27 -  28 -  29 -  30 +  31 S",
+        "- not begun: 29",
     ]
-    assert said.lines[8:] == ["S skipped: 1", "? unrecorded: 29"]
+    assert said.lines[8:] == ["+ ran: 1", "S skipped: 1"]
 
 
 def test_this_month_is_shown_unless_another_is_asked(weekend: LocalStack) -> None:
@@ -184,4 +202,4 @@ def test_a_wrong_month_is_one_line(weekend: LocalStack) -> None:
 
 def test_each_outcome_has_a_mark_of_its_own_and_the_worst_wins() -> None:
     assert list(MARKS)[:2] == ["missed", "failed"]
-    assert {mark for outcome, mark in MARKS.items()} == set("MFX?CSL~+.")
+    assert {mark for outcome, mark in MARKS.items()} == set("MFX?CSL~+.-")

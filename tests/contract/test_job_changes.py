@@ -90,6 +90,7 @@ def test_displaced_acts_are_read_in_order_and_of_one_job_only(backend: Backend) 
         {"schedule": {"kind": "cron", "expression": "0 * * * *", "tz": "UTC"}},
         {"held": Held.BEHIND},
         {"removed_at": NOW},
+        {"began_at": NOW},
         {"resumed_at": NOW},
         {"due_at": None},
         {"next_at": None},

@@ -173,6 +173,8 @@ def test_a_run_inside_a_gap_outranks_it() -> None:
         (AT_SIX + HOUR, {"planned_to": DAY, "removed_at": DAY}, Verdict.SKIPPED),
         (AT_SIX - HOUR, {"planned_to": DAY, "removed_at": DAY}, Verdict.TO_COME),
         (EVENING, {"planned_to": EVENING}, Verdict.UNRECORDED),
+        (EVENING, {"planned_to": EVENING, "began_at": AT_SIX}, Verdict.UNRECORDED),
+        (EVENING, {"planned_to": EVENING, "began_at": AT_SIX + MINUTE}, Verdict.NOT_BEGUN),
     ],
     ids=[
         "to come",
@@ -183,6 +185,8 @@ def test_a_run_inside_a_gap_outranks_it() -> None:
         "removed",
         "of a removed job",
         "unrecorded",
+        "lost since it began",
+        "before it began",
     ],
 )
 def test_a_time_without_a_record(now: datetime, changes: dict[str, Any], outcome: Verdict) -> None:

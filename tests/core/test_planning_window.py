@@ -251,6 +251,7 @@ def test_a_job_is_created_with_its_place_in_the_index() -> None:
     assert state.due_at == state.next_at == at("2026-01-06 08:00:00")
     assert state.expect_by == at("2026-01-06 08:10:00")
     assert (state.held, state.paused, state.removed_at) == (None, None, None)
+    assert state.began_at == now
 
 
 def test_a_job_that_is_due_at_first_sight_is_not_overdue_before_it_is_planned() -> None:

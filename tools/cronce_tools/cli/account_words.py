@@ -27,6 +27,7 @@ OUTCOME_STYLES = {
     Verdict.DUE: "blue",
     Verdict.TO_COME: QUIET,
     Verdict.UNREADABLE: BAD,
+    Verdict.NOT_BEGUN: QUIET,
     Verdict.UNRECORDED: QUIET,
 }
 GAPS = {
@@ -103,6 +104,8 @@ class Teller:
             return f"the job is not in the deployment since {shown(self.state.removed_at, self.zone)}"
         if account.outcome is Verdict.TO_COME:
             return "its time has not come"
+        if account.outcome is Verdict.NOT_BEGUN:
+            return f"before this job began (first seen {shown(self.state.began_at, self.zone)})"
         if account.outcome is Verdict.UNRECORDED:
             if account.at < self.forgotten:
                 return "records of that time are not kept any more"

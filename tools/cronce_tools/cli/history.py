@@ -34,6 +34,7 @@ MARKS = {
     Verdict.UNDER_WAY: "~",
     Verdict.RAN: "+",
     Verdict.TO_COME: ".",
+    Verdict.NOT_BEGUN: "-",
 }
 """The mark of a day, the worst first."""
 WORST = {outcome: rank for rank, outcome in enumerate(MARKS)}

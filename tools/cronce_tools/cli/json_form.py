@@ -139,6 +139,7 @@ def job(state: JobState, words: str, zone: str) -> Json:
         "paused": {"at": instant(paused.at), "by": paused.by, "why": paused.why} if paused else None,
         "held": state.held.value if state.held else None,
         "removed_at": instant(state.removed_at),
+        "began_at": instant(state.began_at),
         "queued": state.slots.queued,
         "slots": sorted(state.slots.held),
     }

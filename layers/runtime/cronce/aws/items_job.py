@@ -71,6 +71,7 @@ PLANNING_FORMS: Forms = {
     "resumed_at": optional(INSTANT),
     "held": optional(member(Held)),
     "removed_at": optional(INSTANT),
+    "began_at": optional(INSTANT),
     "settled": SETTLED,
     "act": optional(ACT),
 }

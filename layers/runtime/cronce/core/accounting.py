@@ -9,8 +9,9 @@ them.
 
 Formula, for an occurrence without run and gap: after `now` it is to come; after `planned_to` it is due, and
 missed once its grace is over (never while the job is paused, and
-skipped if it was removed); up to `planned_to` the ledger should know it and does not (unrecorded). The
-last happens where planning began later, under another schedule, or when the record was forgotten.
+skipped if it was removed); up to `planned_to` the job had not begun yet (before a tick first saw it), or the
+ledger should know it and does not (unrecorded). The last happens where another schedule was in force, or when
+the record was forgotten or lost.
 
 Not guaranteed: that a time which an earlier schedule named is found. Its run or gap is; the time alone is
 not.

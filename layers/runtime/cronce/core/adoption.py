@@ -75,6 +75,7 @@ def first_sight(job: Job, module: str, moment: Moment) -> JobWindow:
         next_at=None,
         expect_by=None,
         due_at=None,
+        began_at=moment.now,
         slots=Slots(fencing_token=(moment.now - EPOCH) // _MILLISECOND),
     )
     return JobWindow(before=None, after=adopted(job, blank, moment.anchor, moment))

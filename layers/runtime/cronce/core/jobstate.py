@@ -129,6 +129,7 @@ class JobState:
         resumed_at: occurrences up to here are judged as catch-up; until they are planned.
         held: why the scheduler does not bring it up to date.
         removed_at: when it was found to be gone from the deployment.
+        began_at: when a tick first saw it; None = not known.
         settled: after an operator has set `planned_to` back, what is accounted for after it; until planning
             is past it.
         act: the newest act of an operator.
@@ -150,6 +151,7 @@ class JobState:
     resumed_at: datetime | None = None
     held: Held | None = None
     removed_at: datetime | None = None
+    began_at: datetime | None = None
     settled: tuple[Settled, ...] = ()
     act: Act | None = None
     slots: Slots = field(default_factory=Slots)

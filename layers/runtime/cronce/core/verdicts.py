@@ -50,6 +50,8 @@ class Verdict(StrEnum):
     """Its time has not come."""
     UNREADABLE = "unreadable"
     """Its record, or a gap that it may lie in, is there and cannot be read."""
+    NOT_BEGUN = "not_begun"
+    """It lies before a tick first saw the job."""
     UNRECORDED = "unrecorded"
     """It lies before what was planned, and there is no record of it."""
 
@@ -89,7 +91,7 @@ def of_unplanned(at: datetime, job: JobState, now: datetime) -> Verdict:
     if at > now:
         return Verdict.TO_COME
     if at <= job.planned_to:
-        return Verdict.UNRECORDED
+        return Verdict.NOT_BEGUN if job.began_at is not None and at < job.began_at else Verdict.UNRECORDED
     if job.removed_at is not None:
         return Verdict.SKIPPED
     late = max(late_from(job) or at, at + job.grace)
