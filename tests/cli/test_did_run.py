@@ -201,5 +201,5 @@ def test_a_wrong_month_is_one_line(weekend: LocalStack) -> None:
 
 
 def test_each_outcome_has_a_mark_of_its_own_and_the_worst_wins() -> None:
-    assert list(MARKS)[:2] == ["missed", "failed"]
-    assert {mark for outcome, mark in MARKS.items()} == set("MFX?CSL~+.-")
+    assert list(MARKS)[:4] == ["missed", "stuck", "overdue", "failed"]
+    assert {mark for outcome, mark in MARKS.items()} == set("MHOFX?CSL~+.-")
