@@ -86,6 +86,7 @@ def test_a_variable_that_is_empty_is_named_with_what_it_takes(function: str, var
         ("scheduler", "CRONCE_STEPS_TABLE", "arn:aws:dynamodb:eu-central-1:123456789012:table/Steps"),
         ("scheduler", "CRONCE_EXECUTOR", "shop executor"),
         ("dispatcher", "CRONCE_EXECUTOR", TOPIC),
+        ("watchdog", "CRONCE_JOB_METRICS", "yes"),
         ("watchdog", "CRONCE_TOPIC_ARN", "shop-Notices-1"),
         ("watchdog", "CRONCE_TOPIC_ARN", f"{TOPIC}.fifo"),
         ("watchdog", "CRONCE_TOPIC_ARN", f"{TOPIC}\n"),

@@ -2,7 +2,8 @@
 
 Invariants:
 - a line is one JSON object with the event's name and every field of it, whatever the field's name;
-- metrics carry the namespace `cronce` and the one dimension `stack`, whatever the environment says;
+- metrics carry the namespace `cronce` and the one dimension `stack`, whatever the environment says, those of
+  jobs the job's name beside it;
 - a metric counted as 0 is published, and nothing is published twice.
 """
 
@@ -49,6 +50,22 @@ def telemetry(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> PowertoolsTeleme
     monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "from-the-environment")
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "INFO")
     return PowertoolsTelemetry(f"scheduler-{next(_numbers)}", "shop", stream=lines.stream)
+
+
+def test_a_metric_by_job_has_the_job_beside_the_stack(
+    telemetry: PowertoolsTelemetry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    telemetry.by_job(metrics.JOB_IN_TROUBLE, {"bread": 0, "menu": 1})
+    blocks = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (group,) = blocks[0]["_aws"]["CloudWatchMetrics"]
+    assert (group["Namespace"], [sorted(names) for names in group["Dimensions"]]) == (
+        "cronce",
+        [["job", "stack"]],
+    )
+    assert [(block["stack"], block["job"], block["JobInTrouble"]) for block in blocks] == [
+        ("shop", "bread", [0.0]),
+        ("shop", "menu", [1.0]),
+    ]
 
 
 def test_an_event_is_one_line_with_its_name_and_fields(telemetry: PowertoolsTelemetry, lines: Lines) -> None:

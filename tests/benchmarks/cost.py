@@ -5,16 +5,19 @@ How long Lambda bills for an invocation cannot be counted here: `BILLED` is an a
 
 from __future__ import annotations
 
+import io
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 
 import boto3
 
+from cronce.aws.telemetry import PowertoolsTelemetry
 from cronce.engine import metrics
 from cronce.engine.run_handle import Run
-from cronce_tools.local.stack import LocalStack
+from cronce_tools.local.stack import STACK, LocalStack
 from cronce_tools.local.template import Template
 from tests.benchmarks import prices
 from tests.benchmarks.meter import KEYS, Use, item_size
@@ -122,20 +125,42 @@ def month(jobs: int) -> Mapping[str, float]:
     return {**lines, "all": sum(lines.values())}
 
 
+def watching(jobs: int) -> Mapping[str, float]:
+    """Dollars of a month for being told, by what they are paid for. The last two are asked for."""
+    series = jobs * (prices.METRIC + prices.QUERY_ALARM_METRIC)
+    lines = jobs * MINUTES * gauge_line() / GB * prices.LOG_GB
+    return {
+        "metrics of the stack": metric_count() * prices.METRIC,
+        "its alarms": alarm_count() * prices.ALARM,
+        "a fourth dashboard of the account": prices.DASHBOARD,
+        "`JobMetrics=all`": series + lines,
+    }
+
+
+@cache
+def gauge_line() -> int:
+    """Bytes of the line of log that is a job's metric."""
+    said = io.StringIO()
+    with redirect_stdout(said):
+        PowertoolsTelemetry("watchdog", STACK).by_job(metrics.JOB_IN_TROUBLE, {"job-with-a-name": 0})
+    return len(said.getvalue().encode())
+
+
 def metric_count() -> int:
-    """Custom metrics of a stack."""
-    return sum(name.isupper() and isinstance(value, str) for name, value in vars(metrics).items())
+    """Custom metrics of a stack that did not ask for those of jobs."""
+    names = {value for name, value in vars(metrics).items() if name.isupper() and isinstance(value, str)}
+    return len(names - {metrics.JOB_IN_TROUBLE})
 
 
 def alarm_count() -> int:
-    """Alarms of a stack."""
-    resources = Template.load().resources.values()
-    return sum(resource["Type"] == "AWS::CloudWatch::Alarm" for resource in resources)
+    """Alarms of a stack that did not ask for metrics of jobs; each is on one metric."""
+    alarms = [each for each in Template.load().resources.values() if each["Type"] == "AWS::CloudWatch::Alarm"]
+    return sum("Condition" not in alarm for alarm in alarms)
 
 
-def table() -> str:
-    """The page's table, in Markdown."""
-    months = {jobs: month(jobs) for jobs in JOBS}
+def table(of: Callable[[int], Mapping[str, float]] = month) -> str:
+    """A table of the page, in Markdown."""
+    months = {jobs: of(jobs) for jobs in JOBS}
     rows = ["| a month, in dollars | " + " | ".join(f"{jobs:,} jobs" for jobs in JOBS) + " |"]
     rows.append("|---|" + "--:|" * len(JOBS))
     rows += [
@@ -150,7 +175,7 @@ def main() -> None:
     found = counted()
     print(f"\na run of {STEPS} steps: {found.run}, {found.run_log} bytes of log, {found.stored} bytes stored")
     print(f"a minute: {found.minute}, {found.minute_log} bytes of log\n")
-    print(table())
+    print(f"{table()}\n\n{table(watching)}")
 
 
 def _units(use: Use) -> float:

@@ -18,6 +18,10 @@ METRIC = 0.30
 ALARM = 0.10
 LOG_GB = 0.50
 """A month, a month, and a GB taken in; aws.amazon.com/cloudwatch/pricing."""
+DASHBOARD = 3.00
+"""A month; the first three of an account, with at most 50 metrics each, are free; the same page."""
+QUERY_ALARM_METRIC = 0.10
+"""A month, for each metric that the query of an alarm analyses; the same page."""
 DURABLE_OPERATION = 8.00 / 1_000_000
 """An operation of a durable function, as a step is; aws.amazon.com/lambda/pricing, transcribed 2026-09-20."""
 STATE_TRANSITION = 0.025 / 1_000

@@ -72,7 +72,7 @@ def figures(text: str) -> dict[str, list[float]]:
 
 
 def test_the_page_on_cost_quotes_what_the_script_counts() -> None:
-    quoted, computed = figures(COST), figures(cost.table())
+    quoted, computed = figures(COST), figures(f"{cost.table()}\n{cost.table(cost.watching)}")
 
     assert quoted.keys() == computed.keys()
     for line, cells in computed.items():
@@ -84,4 +84,7 @@ def test_the_page_on_cost_names_the_prices_and_assumptions_of_the_script() -> No
         assert f"{function} {ms} ms" in COST
     assert f"${prices.WRITE_UNIT * 1e6:.3f} and ${prices.READ_UNIT * 1e6:.3f} a million" in COST
     assert f"${prices.METRIC:.2f} a metric, ${prices.ALARM:.2f} an alarm, ${prices.LOG_GB:.2f} a GB" in COST
+    assert f"${prices.DASHBOARD:.0f} a month" in COST
+    by_job = f"${prices.METRIC:.2f} for its metric and ${prices.QUERY_ALARM_METRIC:.2f} for the alarm"
+    assert by_job in COST
     assert f"{cost.metric_count()} metrics and {cost.alarm_count()} alarms" in COST

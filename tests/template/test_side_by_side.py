@@ -76,7 +76,7 @@ def test_a_policy_that_points_beyond_is_found(with_key: Stack, resource: Any) ->
 
 
 def test_every_metric_that_is_watched_is_of_this_stack(stack: Stack) -> None:
-    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+    for name, alarm in stack.under().of_type("AWS::CloudWatch::Alarm").items():
         (dimension,) = alarm["Dimensions"]
         if alarm["Namespace"] == "cronce":
             assert dimension == {"Name": "stack", "Value": {"Ref": "AWS::StackName"}}, name
@@ -98,7 +98,12 @@ def test_what_a_function_is_told_names_this_stack(stack: Stack, function: str) -
     written = {name for name, value in ours.items() if isinstance(value, str)}
     assert written == {"POWERTOOLS_SERVICE_NAME", "PYTHONTZPATH"}
     told = names_in(ours) - OF_AWS
-    assert told <= stack.template["Resources"].keys() | {"RetentionDays", "LogLevel", "IdempotencyPrefix"}
+    assert told <= stack.template["Resources"].keys() | {
+        "RetentionDays",
+        "LogLevel",
+        "IdempotencyPrefix",
+        "JobMetrics",
+    }
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

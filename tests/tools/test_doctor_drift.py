@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from cronce_tools.doctor.aws import MANY_PAGES
+from cronce_tools.doctor.expected import alarm_settings
 from cronce_tools.doctor.finding import Level
+from cronce_tools.doctor.settings import differences
+from cronce_tools.doctor.values import Deployment
 from tests.template.stack import Stack
 from tests.tools.doctor_world import LAMBDA, World, deployed, findings
 
@@ -160,6 +163,19 @@ def test_lambdas_own_settings_are_found_where_none_are_set(world: World) -> None
         "shop-ExecutorFunction",
         "shop-WatchdogFunction",
     }
+
+
+def test_an_alarm_on_a_query_is_compared_by_its_query(made: Stack) -> None:
+    given = dict(Stack.load().properties("JobInTroubleAlarm"))
+    (query,) = given["Metrics"]
+    names = {"NoticeTopic": "notices"}
+    text = Deployment(stack="shop", parameters={}, names=names).value(query["Expression"])
+    assert "WHERE stack = 'shop' GROUP BY job" in text
+    there = {**given, "AlarmActions": ["notices"], "OKActions": ["notices"]}
+    mine = alarm_settings({**there, "Metrics": [{**query, "Expression": text}]})
+    other = alarm_settings({**there, "Metrics": [{**query, "Expression": text.replace("job", "app")}]})
+    assert (mine.metric, mine.period, mine.points) == (text, 60, "1 of 1")
+    assert [each.name for each in differences(mine, other)] == ["metric"]
 
 
 def test_throttles_of_the_last_hour_are_counted_by_function(world: World) -> None:

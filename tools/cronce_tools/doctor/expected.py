@@ -176,6 +176,10 @@ class _Reader:
             {
                 **given,
                 "Threshold": value(given.get("Threshold", 0)),
+                "Metrics": [
+                    {**each, "Expression": value(each.get("Expression", ""))}
+                    for each in given.get("Metrics", ())
+                ],
                 "Dimensions": [
                     {"Name": each["Name"], "Value": value(each["Value"])}
                     for each in given.get("Dimensions", ())
@@ -210,14 +214,19 @@ class _Reader:
 
 
 def alarm_settings(given: Part) -> AlarmSettings:
-    """The settings of an alarm: CloudFormation and CloudWatch call them by the same names."""
+    """The settings of an alarm: CloudFormation and CloudWatch call them by the same names.
+
+    One on an expression has that as its metric, with the period that is given there.
+    """
     periods = given.get("EvaluationPeriods", 1)
+    queries = given.get("Metrics", ())
+    metric = f"{given.get('Namespace', NONE)}/{given.get('MetricName', NONE)}"
     return AlarmSettings(
-        metric=f"{given.get('Namespace', NONE)}/{given.get('MetricName', NONE)}",
+        metric=", ".join(each["Expression"] for each in queries) or metric,
         dimensions=tuple(sorted(f"{each['Name']}={each['Value']}" for each in given.get("Dimensions", ()))),
         statistic=given.get("Statistic") or given.get("ExtendedStatistic", NONE),
         condition=f"{given['ComparisonOperator']} {float(given.get('Threshold', 0)):g}",
-        period=int(given.get("Period", 0)),
+        period=int(given.get("Period", 0) or max((each.get("Period", 0) for each in queries), default=0)),
         points=f"{given.get('DatapointsToAlarm', periods)} of {periods}",
         missing_data=given.get("TreatMissingData", "missing"),
         actions=bool(given.get("ActionsEnabled", True)),

@@ -6,6 +6,7 @@ URL or its name, since AWS answers with now one and now another. A function is c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 from cronce_tools.conditions import resolved
 from cronce_tools.local.template import Template, TemplateError
 
+NAME_IN_TEXT = re.compile(r"\$\{([^!}]+)\}")
+"""A name in a text of `Fn::Sub`."""
 ALIAS = "Aliaslive"
 """What SAM appends to a function's name for its alias `live`."""
 
@@ -84,6 +87,8 @@ class Deployment:
                 return self.alias(name.removesuffix(".Alias"))
             case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
                 return self.name(name)
+            case {"Fn::Sub": str(text)}:
+                return NAME_IN_TEXT.sub(lambda found: self.value({"Ref": found[1]}), text)
             case dict() | list():
                 raise TemplateError(f"the doctor does not understand {value!r} in the template")
         return str(value)

@@ -53,13 +53,17 @@ class Stack:
 def without_refused(resources: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The resources that the emulator takes, and the names of the others.
 
-    It refuses alarms on expressions (`Metrics`) and composite alarms. Nothing may refer to either.
+    It refuses alarms on expressions (`Metrics`) and composite alarms. Nothing may refer to either. One under
+    a condition stays: as long as that does not hold, nothing is made of it.
     """
     refused = {
         name
         for name, resource in resources.items()
-        if resource["Type"] == "AWS::CloudWatch::CompositeAlarm"
-        or (resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in resource["Properties"])
+        if "Condition" not in resource
+        and (
+            resource["Type"] == "AWS::CloudWatch::CompositeAlarm"
+            or (resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in resource["Properties"])
+        )
     }
     kept = {name: resource for name, resource in resources.items() if name not in refused}
     return kept, tuple(sorted(refused))

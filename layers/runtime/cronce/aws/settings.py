@@ -29,6 +29,7 @@ _TABLE = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _FUNCTION = re.compile(
     r"(?:arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:)?[A-Za-z0-9_-]{1,140}(?::[A-Za-z0-9$_-]{1,128})?"
 )
+_JOB_METRICS = re.compile("none|all")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}")
 
 Environment = Mapping[str, str]
@@ -101,11 +102,13 @@ class WatchdogSettings:
         stack: name of the stack.
         store: where records are kept.
         topic_arn: the SNS topic that people subscribe to.
+        job_metrics: whether every job has a metric of its own.
     """
 
     stack: str
     store: StoreSettings
     topic_arn: str
+    job_metrics: bool = False
 
 
 def scheduler_settings(environment: Environment | None = None) -> SchedulerSettings:
@@ -143,7 +146,9 @@ def executor_settings(environment: Environment | None = None) -> ExecutorSetting
 def watchdog_settings(environment: Environment | None = None) -> WatchdogSettings:
     """Read the watchdog's settings; see `scheduler_settings`."""
     reader = _Reader("watchdog", environment)
-    settings = WatchdogSettings(stack=reader.stack(), store=reader.store(), topic_arn=reader.topic())
+    settings = WatchdogSettings(
+        stack=reader.stack(), store=reader.store(), topic_arn=reader.topic(), job_metrics=reader.job_metrics()
+    )
     reader.check()
     return settings
 
@@ -181,6 +186,11 @@ class _Reader:
 
     def topic(self) -> str:
         return self._text("CRONCE_TOPIC_ARN", _TOPIC, "the ARN of a standard SNS topic")
+
+    def job_metrics(self) -> bool:
+        """False unless it is set."""
+        name = "CRONCE_JOB_METRICS"
+        return bool(self._environment.get(name)) and self._text(name, _JOB_METRICS, "none or all") == "all"
 
     def check(self) -> None:
         if self._problems:

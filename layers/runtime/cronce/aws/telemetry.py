@@ -21,6 +21,7 @@ from cronce.core.records import RunRef
 
 NAMESPACE = "cronce"
 DIMENSION = "stack"
+JOB_DIMENSION = "job"
 CALLER = 3
 """Frames to skip (Powertools' and ours), so that a line's `location` is where the event happened."""
 
@@ -76,14 +77,24 @@ class PowertoolsTelemetry:
             sums, self._sums = self._sums, {}
         if not sums:
             return
-        # A new provider each time: it shares nothing with other functions of this process. The empty
-        # service keeps Powertools from adding a second dimension of that name.
-        metrics = AmazonCloudWatchEMFProvider(
-            namespace=NAMESPACE, service="", default_dimensions={DIMENSION: self._stack}
-        )
-        for name, value in sums.items():
-            metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
-        metrics.flush_metrics()
+        _publish(sums, {DIMENSION: self._stack})
+
+    def by_job(self, metric: str, values: Mapping[str, int]) -> None:
+        """Write a metric's values now, each with the dimensions `stack` and `job`: a line of log each."""
+        for job, value in values.items():
+            dimensions = {DIMENSION: self._stack, JOB_DIMENSION: job}
+            _publish({metric: value}, dimensions)
+
+
+def _publish(values: Mapping[str, float], dimensions: dict[str, str]) -> None:
+    """Write metrics. A new provider each time: it shares nothing with other functions of this process.
+
+    The empty service keeps Powertools from adding a dimension of that name.
+    """
+    metrics = AmazonCloudWatchEMFProvider(namespace=NAMESPACE, service="", default_dimensions=dimensions)
+    for name, value in values.items():
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    metrics.flush_metrics()
 
 
 def _extra(fields: Mapping[str, object]) -> dict[str, Any]:

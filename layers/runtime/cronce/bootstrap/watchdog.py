@@ -8,6 +8,7 @@ from cronce.aws.notifier import SnsNotifier
 from cronce.aws.settings import watchdog_settings
 from cronce.bootstrap.process import Function, made
 from cronce.bootstrap.stores import store_of
+from cronce.engine.job_gauges import JobGauges
 from cronce.engine.watchdog import Watchdog, WatchdogPorts
 
 if TYPE_CHECKING:
@@ -38,5 +39,8 @@ def _make(process: Process) -> Function[Watchdog]:
         alerts=store.alerts,
         notifier=SnsNotifier(process.client_when_needed("sns"), settings.topic_arn),
         telemetry=telemetry,
+        job_gauges=JobGauges(registry=store.registry, publish=telemetry.by_job)
+        if settings.job_metrics
+        else None,
     )
     return Function(part=Watchdog(ports, settings.stack), telemetry=telemetry, clock=process.clock)

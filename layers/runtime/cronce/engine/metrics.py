@@ -1,7 +1,8 @@
 """Names of all metrics, once. The template's alarms use the same names; a test compares them.
 
-Each has the one dimension `stack`, so two stacks in one account never meet. Custom metrics are most of the
-bill of a quiet stack, so there are few, and what only a person reads is a field of a log line instead.
+Each but the last has the one dimension `stack`, so two stacks in one account never meet. Custom metrics are
+most of the bill of a quiet stack, so there are few, and what only a person reads is a field of a log line
+instead.
 """
 
 TICK_COMPLETED = "TickCompleted"
@@ -28,3 +29,6 @@ RUNS_SUCCEEDED = "RunsSucceeded"
 """Runs that ended SUCCEEDED."""
 RUNS_FAILED = "RunsFailed"
 """Runs that ended FAILED."""
+JOB_IN_TROUBLE = "JobInTrouble"
+"""Gauge with the dimensions `stack` and `job`, published every patrol if the stack asked for it (JobMetrics):
+1 while an open alert lists a time of the job, 0 when fine."""

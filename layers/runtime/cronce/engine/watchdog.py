@@ -14,12 +14,10 @@ The gauges are published by every patrol, 0 when fine, and as soon as they are k
 telling take as long as the store and the topic take to answer. One that could not look at everything does not
 claim that all is well: it publishes no gauge of 0 and no heartbeat, and the alarm on the heartbeat says so.
 
-Time. Looking and deciding is not cut short: half of it would be taken for all. 2 and 3 end at `until`, and
-neither can take the other's time: 2 has half of what is left, 3 goes on to the end, and what then remains is
-for the rest of 2. What is not done is owed and still in the index, so the next patrol does it. Such a patrol
-is a complete one, and sends its heartbeat, if it judged everything: the trouble is on the gauges, and
-thousands of notices at once must not raise the alarm that nobody is looking. One that is killed before it has
-judged sends none.
+Time. Looking and deciding is not cut short: half of it would be taken for all. 2 and 3 end at `until`: 2 has
+half of what is left, 3 goes on to the end, and what then remains is for the rest of 2. What is not done is
+owed and still in the index, so the next patrol does it. Such a patrol sends its heartbeat if it judged
+everything: thousands of notices at once must not raise the alarm that nobody is looking.
 
 The clock that times are judged by is compared with the store's, as an answer of this patrol shows it. A
 patrol that gets no answer, or finds the clocks apart, judges nothing: it would tell of what is not late.
@@ -27,7 +25,7 @@ patrol that gets no answer, or finds the clocks apart, judges nothing: it would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
@@ -52,6 +50,7 @@ from cronce.core.run import DueKind
 from cronce.core.values import dataclass
 from cronce.engine.alert_desk import AlertDesk
 from cronce.engine.background import Library
+from cronce.engine.job_gauges import JobGauges
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
 from cronce.engine.patrol_log import PatrolLog
 from cronce.engine.survey import Survey, Surveyor
@@ -78,6 +77,7 @@ class WatchdogPorts:
     alerts: AlertStore
     notifier: Notifier
     telemetry: Telemetry
+    job_gauges: JobGauges | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,7 +134,7 @@ class Watchdog:
         lease, answered = self._lease(log)
         now = self._agreed_now(log) if answered else None
         if now is None:
-            return self._reported(log, None, self._gauges(log, None))
+            return self._reported(log, None, self._gauges(log, None, ()))
         ports = self._ports
         reads = Surveyor(jobs=ports.jobs, runs=ports.runs, index=ports.index, log=log, now=now)
         standing, spoiled = self._standing(reads)
@@ -143,7 +143,7 @@ class Watchdog:
         desk = self._desk(log, now, watch)
         findings = _by_scope(survey, standing, watch, now)
         desk.decide({scope: found for scope, found in findings.items() if scope not in spoiled}, standing)
-        gauges = self._gauges(log, desk, len(spoiled))
+        gauges = self._gauges(log, desk, spoiled)
         ends = ToldEnds(ports.runs, log, now)
         ends.add(survey, desk.recorded)
         ends.mark(self._time_until(until, share=0.5))
@@ -226,16 +226,18 @@ class Watchdog:
         end = begun + (until - begun) * share
         return lambda: clock.now() < end
 
-    def _gauges(self, log: PatrolLog, desk: AlertDesk | None, spoiled: int = 0) -> tuple[int, int]:
+    def _gauges(self, log: PatrolLog, desk: AlertDesk | None, spoiled: Collection[str]) -> tuple[int, int]:
         """Publish the gauges. An open alert that cannot be understood counts for both."""
         alerts = [alert for alert in desk.alerts.values() if alert.is_open] if desk else []
-        missed = spoiled + sum(alerting.lists_any(alert, *MISSED) for alert in alerts)
-        failed = spoiled + sum(alerting.lists_any(alert, Trouble.FAILED) for alert in alerts)
+        missed = len(spoiled) + sum(alerting.lists_any(alert, *MISSED) for alert in alerts)
+        failed = len(spoiled) + sum(alerting.lists_any(alert, Trouble.FAILED) for alert in alerts)
         telemetry = self._ports.telemetry
         for metric, gauge in ((JOBS_MISSED, missed), (JOBS_FAILED, failed)):
             if gauge or not log.problems:
                 telemetry.count(metric, gauge)
         telemetry.flush()
+        if desk and self._ports.job_gauges:
+            self._ports.job_gauges.tell(log, alerts, spoiled)
         return missed, failed
 
     def _reported(
