@@ -4,6 +4,7 @@
 * P99: a job's schedule stands in its declaration only: the template has but the tick's and the patrol's.
 * P89: the local engine is asked with the account's own endpoint switched off, where that matters.
 * The page on metrics counts them, and the events that it names are written.
+* The page on pings says what is sent, and how long that may take.
 * Every `make` command that is named exists, every link leads to a file.
 """
 
@@ -15,12 +16,17 @@ from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from cronce.aws import settings
+from cronce.aws.ping_urls import KEPT_FOR
+from cronce.aws.pinger import DEFAULT_BOUNDS
 from cronce.core import job as job_module
-from cronce.core.job import job
+from cronce.core import pings
+from cronce.core.job import Ping, job
+from cronce.core.pings import Kind, Signal
 from cronce.core.retry import Retry
 from cronce.core.steps import RESULT_LIMIT
 from cronce.engine import metrics
@@ -106,8 +112,8 @@ def test_the_page_on_metrics_counts_them_and_names_events_that_exist() -> None:
     code = "".join(file.read_text() for file in (ROOT / "layers/runtime/cronce").rglob("*.py"))
     events = re.findall(r"`([a-z]+\.[a-z_]+)`", page)
 
-    assert len(names) == 11
-    assert "There are eleven" in page
+    assert len(names) == 12
+    assert "There are twelve" in page
     assert len(events) >= 7
     ends = {f"tick.{end.value}" for end in TickEnd}  # the name of this line is made of how the tick ended
     assert [event for event in events if f'"{event}"' not in code and event not in ends] == []
@@ -123,3 +129,29 @@ def test_the_calendar_of_public_holidays_is_one_that_a_job_takes() -> None:
     assert [menu.is_excluded(thanksgiving + timedelta(days=days)) for days in (0, 1)] == [True, False]
     (named,) = re.findall(r"`holidays==(\S+)`", text)
     assert named == version("holidays"), "the page names the version that is tested"
+
+
+def test_the_page_on_pings_says_what_is_sent_and_how_long_that_may_take() -> None:
+    page = (ROOT / "docs/pings.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    declared: dict[str, Any] = {}
+    exec(example, declared)  # noqa: S102 - the example is ours; this is its test
+    assert declared["daily_menu"].ping is Ping.HEALTHCHECKS
+
+    rows = re.findall(r"^\| .*? \| `(<url>\S*)` \|(?: `(\S+)`)? \|$", page, re.MULTILINE)
+    rid = UUID(int=1)
+    sent = [
+        Signal(of="daily-menu", form=Ping.HEALTHCHECKS, kind=kind, rid=rid).address("https://x/y")
+        for kind in (Kind.START, Kind.SUCCESS, Kind.FAIL)
+    ]
+    assert [row[0] for row in rows] == [
+        url.replace("https://x/y", "<url>").replace(str(rid), "<id>") for url in sent
+    ]
+    assert [row[1] for row in rows] == ["", "<url>", ""]
+
+    assert f"up to {pings.WITHIN.seconds} seconds longer" in page
+    assert f"within those {pings.WITHIN.seconds} seconds" in page
+    assert DEFAULT_BOUNDS.tries == 3
+    assert "A ping is tried three times" in page
+    assert KEPT_FOR == 5 * 60
+    assert "in use five minutes later" in page

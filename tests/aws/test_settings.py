@@ -127,6 +127,44 @@ def test_idempotency_keys_begin_with_the_stacks_name_unless_another_is_given(
     assert settings.executor_settings({**STORE, **told}).idempotency_prefix == prefix
 
 
+PLACES = [
+    ("executor", "CRONCE_PING_URLS", "ping_urls"),
+    ("watchdog", "CRONCE_HEARTBEAT_URL", "heartbeat_url"),
+]
+
+
+@pytest.mark.parametrize("function, variable, field", PLACES)
+@pytest.mark.parametrize("place", ["", "/shop/pings", "/a", "/Shop_1/x.y-z", "/" + 79 * "x"])
+def test_where_a_ping_url_is_kept_is_a_name_or_empty(
+    function: str, variable: str, field: str, place: str
+) -> None:
+    read = READERS[function]({**ENVIRONMENTS[function], variable: place})
+    assert getattr(read, field) == place
+    assert getattr(READERS[function](ENVIRONMENTS[function]), field) == ""
+
+
+@pytest.mark.parametrize("function, variable, field", PLACES)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "https://hc-ping.com/5ec2e7",
+        "5ec2e7",
+        "/5ec2e7/",
+        "/5ec2e7//x",
+        "/5ec2e7 x",
+        "/5ec2e7\n",
+        "/" + 80 * "5ec2e7",
+    ],
+)
+def test_anything_else_is_refused_and_not_shown_because_it_may_be_the_url_itself(
+    function: str, variable: str, field: str, wrong: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"{variable} takes a name in SSM's Parameter Store") as raised:
+        READERS[function]({**ENVIRONMENTS[function], variable: wrong})
+    assert field
+    assert "5ec2e7" not in str(raised.value)
+
+
 @pytest.mark.parametrize("days, kept", [("7", 7), ("400", 400), ("3650", 3650)])
 def test_retention_is_a_number_of_days(days: str, kept: int) -> None:
     read = settings.executor_settings({**STORE, "CRONCE_RETENTION_DAYS": days})

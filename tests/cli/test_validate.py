@@ -185,6 +185,27 @@ def test_the_limit_of_an_invocation_is_that_of_the_environment(copy: Path) -> No
     assert "note:" not in cronce("validate", "--project", copy).out
 
 
+def test_a_job_that_asks_for_pings_wants_a_place_of_urls_in_its_environment(copy: Path) -> None:
+    (copy / "template.yaml").symlink_to(ROOT / "template.yaml")
+    (copy / "parameters").mkdir()
+    (copy / "parameters/prod.yaml").write_text("PingUrls: /shop/pings\n")
+    write(copy, "soup", declares("soup", "schedule=Cron('0 6 * * *'), ping='healthchecks'"))
+
+    note = "note: soup: it asks for pings (healthchecks), and PingUrls is not set"
+    assert note in " ".join(cronce("validate", "--project", copy).out.split())
+    assert "note:" not in cronce("validate", "--env", "prod", "--project", copy).out
+
+
+def test_a_url_in_a_job_is_a_problem_and_not_shown(copy: Path) -> None:
+    (copy / "template.yaml").symlink_to(ROOT / "template.yaml")
+    write(copy, "soup", declares("soup", "schedule=Cron('0 6 * * *'), ping='https://hc-ping.com/5ec2e7'"))
+
+    said = cronce("validate", "--project", copy)
+    assert said.code == 1
+    assert "problem in jobs.soup: " in said.out
+    assert "the URL is kept outside the code" in " ".join(said.out.split())
+
+
 @pytest.mark.parametrize("value", [".inf", "1e300", ".nan", "soon", "[1]"])
 def test_a_limit_that_is_none_is_one_line(copy: Path, value: str) -> None:
     (copy / "template.yaml").symlink_to(ROOT / "template.yaml")
@@ -206,7 +227,7 @@ def test_the_names_in_json_are_these(copy: Path) -> None:
     (soup,) = document["jobs"]
     assert said.code == 1
     assert document["problems"] == {"jobs.bad": "RuntimeError: closed (jobs/bad.py:1)"}
-    names = ["job", "module", "schedule", "schedule_in_words", "tz", "next_at", "next_local", "notes"]
+    names = ["job", "module", "schedule", "schedule_in_words", "tz", "next_at", "next_local", "ping", "notes"]
     assert list(soup) == names
     assert len(soup["notes"]) == 1
     assert soup["tz"] == "Europe/Berlin"

@@ -2,6 +2,7 @@
 
 Invariants:
 - a function loads its own part of the engine and none of the others'; the scheduler dispatches, too;
+- who pings nobody loads nothing that pings;
 - dispatcher and watchdog load neither the scheduler's planning nor what executes jobs;
 - all AWS clients of a process come from one session, which reads AWS's descriptions once; one that is seldom
   needed is made when it is, once; nobody looks through the folders of all services.
@@ -58,6 +59,7 @@ def test_a_function_loads_what_it_needs(function: str, unwanted: set[str]) -> No
     assert f"cronce.engine.{function}" in found
     assert found & (unwanted | {f"cronce.engine.{other}" for other in others}) == set()
     assert "boto3" not in found
+    assert found & {"cronce.aws.pinger", "cronce.aws.ping_urls"} == set()
     assert not [module for module in found if module.startswith("cronce.testing")]
 
 

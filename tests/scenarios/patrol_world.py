@@ -15,7 +15,8 @@ from cronce.core.run import RunStatus
 from cronce.core.schedule import Cron
 from cronce.engine.ledger import Ledger
 from cronce.engine.operations import Operations
-from cronce.engine.watchdog import PatrolReport, Watchdog, WatchdogPorts
+from cronce.engine.patrol_report import PatrolReport
+from cronce.engine.watchdog import Watchdog, WatchdogPorts
 from cronce.testing import LeaseItem, ManualClock, MemoryNotifier, MemoryStore, RecordingTelemetry, alert_key
 from tests.contract import makers
 from tests.contract.makers import JOB

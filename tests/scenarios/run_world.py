@@ -24,6 +24,7 @@ from cronce.engine.executor import RESERVE, Execution, Executor
 from cronce.engine.job_loader import LoadProblem
 from cronce.engine.ledger import Ledger
 from cronce.engine.operations import Operations
+from cronce.engine.pinging import Pings
 from cronce.engine.run_handle import Run
 from cronce.engine.sweep import Sweep, SweepReport
 from cronce.testing import ManualClock, Marker, MemoryInvoker, MemoryStore, RecordingTelemetry, job_key
@@ -56,7 +57,8 @@ class HandRenewal:
 class World:
     """One deployment: its store, its jobs, and what runs them.
 
-    `loaded` holds what the executor finds for a job's name: the job, a problem, or nothing.
+    `loaded` holds what the executor finds for a job's name: the job, a problem, or nothing. `pings` tells a
+    service outside AWS, if there is one.
     """
 
     clock: ManualClock = field(default_factory=lambda: ManualClock(NOON))
@@ -66,6 +68,7 @@ class World:
     loaded: dict[str, Job | LoadProblem] = field(default_factory=dict)
     reserve: timedelta = RESERVE
     jitter: float = 1.0
+    pings: Pings | None = None
     owners: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -177,6 +180,7 @@ class World:
             renewal=self.renewal,
             key_prefix="shop",
             reserve=self.reserve,
+            pings=self.pings,
         )
 
     def operations(self) -> Operations:

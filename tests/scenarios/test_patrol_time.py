@@ -17,7 +17,7 @@ from cronce.core.alerts import NoticeText
 from cronce.core.errors import NotifyError
 from cronce.core.run import Notice
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
-from cronce.engine.watchdog import PatrolReport
+from cronce.engine.patrol_report import PatrolReport
 from tests.contract.makers import failed, pending, ref
 from tests.scenarios.patrol_world import MINUTE, SECOND, World
 

@@ -18,7 +18,7 @@ from cronce.core.jobstate import Gap
 from cronce.core.lease import CLOCK_SKEW
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import Notice, Reason, RunStatus
-from cronce.engine.watchdog import PatrolReport
+from cronce.engine.patrol_report import PatrolReport
 from cronce.testing import LeaseItem, alert_key, run_key
 from cronce.testing.keys import LEASE, Item, Key
 from tests.simulation.process import Process

@@ -16,8 +16,8 @@ from typing import Any
 
 from cronce.core.errors import StoreError
 from cronce.core.run import DueKind
+from cronce.engine.patrol_report import PatrolReport
 from cronce.engine.scheduler import TickEnd, TickReport
-from cronce.engine.watchdog import PatrolReport
 from cronce.testing import LeaseItem, MemoryStore, job_key
 from cronce.testing.keys import LEASE, Item, Key
 from tests.simulation.accounts import Accounts

@@ -67,8 +67,16 @@ EXPECTED_WITH_KEY = {
     "WatchdogRole": {"dynamodb": {"kms:Decrypt"}, "sns": SEND},
 }
 
+# What each may do beside that when its URLs are kept somewhere: read them, and use a key of one's own for it.
+PARAMETER = "arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter"
+OPTIONS = {
+    "HasHeartbeat": ("WatchdogRole", f"{PARAMETER}${{HeartbeatUrl}}"),
+    "HasPings": ("ExecutorRole", f"{PARAMETER}${{PingUrls}}/*"),
+}
+
 WILDCARDS = {
     "RunsTable/stream/*",  # ListStreams names no single stream
+    OPTIONS["HasPings"][1],  # one URL a job, under a path that is given
 }
 
 # Environment variables that name a resource: who is told of it may use it.
@@ -96,6 +104,39 @@ def test_with_a_key_a_role_may_use_it_through_its_services_and_in_no_other_way(
         EXPECTED_WITH_KEY[role]
     )
     assert [resource_label(statement["Resource"]) for statement in added] == ["KmsKeyArn"] * len(added)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("role", EXPECTED)
+def test_urls_outside_aws_are_read_by_who_pings_them_and_only_if_there_are_some(
+    stack: Stack, plain: Stack, role: str, option: str
+) -> None:
+    taken = stack.under(option)
+    who, where = OPTIONS[option]
+    added = [each for each in taken.statements(role) if each not in plain.statements(role)]
+    assert grants(added) == ({where: {"ssm:GetParameter"}} if role == who else {})
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("role", EXPECTED)
+def test_with_a_key_too_it_may_be_used_to_read_them(
+    stack: Stack, with_key: Stack, role: str, option: str
+) -> None:
+    with_both = stack.under("HasKmsKey", option, f"HasKeyOf{option.removeprefix('Has')}")
+    who, where = OPTIONS[option]
+    added = [each for each in with_both.statements(role) if each not in with_key.statements(role)]
+    expected = {where: {"ssm:GetParameter"}, "KmsKeyArn": {"kms:Decrypt"}} if role == who else {}
+    assert grants(added) == expected
+    assert [key_service(each) for each in added if "Condition" in each] == (["ssm"] if role == who else [])
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_the_conditions_are_the_parameters(stack: Stack, option: str) -> None:
+    parameter = {"HasHeartbeat": "HeartbeatUrl", "HasPings": "PingUrls"}[option]
+    conditions = stack.template["Conditions"]
+    assert conditions[option] == {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, ""]}]}
+    both = {"Fn::And": [{"Condition": "HasKmsKey"}, {"Condition": option}]}
+    assert conditions[f"HasKeyOf{option.removeprefix('Has')}"] == both
 
 
 def key_service(statement: Properties) -> str:
@@ -151,8 +192,8 @@ def all_statements(stack: Stack) -> list[dict[str, Any]]:
     return [*of_samples(stack), *(statement for role in EXPECTED for statement in stack.statements(role))]
 
 
-def test_no_wildcard_but_those_that_aws_forces(with_key: Stack) -> None:
-    statements = all_statements(with_key)
+def test_no_wildcard_but_those_that_have_a_reason(stack: Stack) -> None:
+    statements = all_statements(stack.under(*stack.template["Conditions"]))
     assert not [
         action for statement in statements for action in as_list(statement["Action"]) if "*" in action
     ]

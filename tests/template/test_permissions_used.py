@@ -9,6 +9,7 @@ Invariants:
 from __future__ import annotations
 
 import importlib
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,12 +17,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from cronce_tools.local.cloud import Call
 from cronce_tools.local.stack import LocalStack, local_stack
+from tests.support.ping_server import answers, ping_server
 from tests.template.stack import Stack, grants
-from tests.template.test_permissions import EXECUTOR, EXPECTED, EXPECTED_OF_JOBS, has_samples, of_samples
+from tests.template.test_permissions import (
+    EXECUTOR,
+    EXPECTED,
+    EXPECTED_OF_JOBS,
+    OPTIONS,
+    has_samples,
+    of_samples,
+)
 
 RESOURCES = {"runs": "RunsTable", "steps": "StepsTable", "outbox": "OutboxTable"}
 ROLES = {name: f"{name.title()}Role" for name in ("scheduler", "dispatcher", "executor", "watchdog")}
@@ -32,6 +42,8 @@ PARTS = {
     "ConditionCheck": "dynamodb:ConditionCheckItem",
 }
 NOON = datetime(2026, 10, 30, 12, tzinfo=UTC)
+PLACES = {"CRONCE_HEARTBEAT_URL": "/shop/heartbeat", "CRONCE_PING_URLS": "/shop/pings"}
+"""Where URLs are kept in the stack that pings."""
 Pair = tuple[str, str]  # resource, action
 Used = dict[str, set[Pair]]
 
@@ -101,8 +113,27 @@ def needs(call: Call) -> Iterator[Pair]:
             yield EXECUTOR, "lambda:InvokeFunction"
         case "Publish":
             yield "NoticeTopic", "sns:Publish"
+        case "GetParameter":
+            yield place_of(given["Name"]), "ssm:GetParameter"
         case operation:
             yield RESOURCES[given["TableName"]], f"dynamodb:{operation}"
+
+
+def place_of(name: str) -> str:
+    """The template's resource for a parameter's name."""
+    if name == PLACES["CRONCE_HEARTBEAT_URL"]:
+        return OPTIONS["HasHeartbeat"][1]
+    assert name == f"{PLACES['CRONCE_PING_URLS']}/pinged"
+    return OPTIONS["HasPings"][1]
+
+
+PINGED = """
+from cronce import Cron, Run, job
+
+@job("pinged", schedule=Cron("0 12 * * *"), ping="get")
+def pinged(run: Run) -> None:
+    pass
+"""
 
 
 class Killer:
@@ -214,3 +245,41 @@ def test_one_permission_too_many_is_found(plain: Stack, used: Used, role: str) -
     granted = allowed(plain, role)
     for action in ("dynamodb:Scan", "dynamodb:DeleteTable"):
         assert differences(role, granted | {("RunsTable", action)}, used) == {("RunsTable", action)}
+
+
+# --- with services outside AWS ---
+
+
+@pytest.fixture(scope="module")
+def used_to_ping(tmp_path_factory: pytest.TempPathFactory) -> Used:
+    """What is used beside the rest by a stack that pings: every call of SSM."""
+    seen: Used = defaultdict(set)
+
+    def watch(call: Call) -> None:
+        if call.service == "ssm" and call.process in ROLES:
+            seen[ROLES[call.process]].update(needs(call))
+
+    folder = tmp_path_factory.mktemp("pinged")
+    (folder / "pinged.py").write_text(PINGED)
+    with (
+        ping_server(answers(200)) as service,
+        local_stack(NOON - timedelta(minutes=1)) as stack,
+        only_jobs_of(folder),
+    ):
+        os.environ.update(PLACES)
+        client = boto3.client("ssm")
+        for name in (PLACES["CRONCE_HEARTBEAT_URL"], f"{PLACES['CRONCE_PING_URLS']}/pinged"):
+            client.put_parameter(Name=name, Value=f"{service.url}{name}", Type="SecureString")
+        stack.cloud.hooks.append(watch)
+        stack.play(minutes=3)
+        assert set(service.asked) == {"/shop/heartbeat", "/shop/pings/pinged"}
+    return seen
+
+
+@pytest.mark.parametrize("role", sorted(ROLES.values()))
+def test_a_role_may_read_the_urls_that_it_uses_and_no_others(
+    stack: Stack, plain: Stack, used_to_ping: Used, role: str
+) -> None:
+    granted = allowed(stack.under(*OPTIONS), role) - allowed(plain, role)
+    assert granted == used_to_ping[role]
+    assert bool(granted) is (role in {who for who, _ in OPTIONS.values()})

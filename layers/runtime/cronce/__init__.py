@@ -28,7 +28,7 @@ from cronce.core.errors import (
     StopSignal,
 )
 from cronce.core.fencing import fenced_put, fenced_update
-from cronce.core.job import CatchUp, Job, Overlap, job
+from cronce.core.job import CatchUp, Job, Overlap, Ping, job
 from cronce.core.named_lease import LeaseHeldError
 from cronce.core.retry import Retry, RetryAfter
 from cronce.core.run import Trigger
@@ -58,6 +58,7 @@ __all__ = [
     "OutOfTime",
     "Overlap",
     "PermanentError",
+    "Ping",
     "Retry",
     "RetryAfter",
     "Run",

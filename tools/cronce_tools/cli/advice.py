@@ -15,17 +15,24 @@ from cronce_tools.cli.times import shown_for
 from cronce_tools.local.template import Template, TemplateError
 
 TIMEOUT = "ExecutorTimeout"
+PING_URLS = "PingUrls"
 
 
-def advice(job: Job, invocation: timedelta, now: datetime) -> Iterator[str]:
+def advice(job: Job, invocation: timedelta, now: datetime, *, pings: bool = True) -> Iterator[str]:
     """Notes on a job, each one sentence.
 
     Args:
         job: as declared.
         invocation: how long one invocation of the executor may take.
         now: aware UTC; outages that end now are looked at.
+        pings: the environment says where the jobs' ping URLs are kept.
     """
     yield from job.schedule.warnings()
+    if job.ping and not pings:
+        yield (
+            f"it asks for pings ({job.ping.value}), and {PING_URLS} is not set: unless the stack has it "
+            "from elsewhere, nobody is pinged (docs/pings.md)"
+        )
     if job.timeout > invocation:
         yield (
             f"its timeout of {shown_for(job.timeout)} is longer than an invocation ({TIMEOUT}: "
@@ -63,19 +70,21 @@ def invocation_of(project: Path, env: str) -> timedelta:
         UsageError: template or parameters cannot be read.
     """
     try:
-        value: Any = Template.load(project / "template.yaml").parameters[TIMEOUT]["Default"]
+        return timedelta(seconds=float(_given(project, env, TIMEOUT)))
+    except (TypeError, ArithmeticError, ValueError) as error:
+        raise UsageError(f"{TIMEOUT} cannot be read: {error}") from None
+
+
+def pings_of(project: Path, env: str) -> bool:
+    """Whether an environment says where the jobs' ping URLs are kept; see `invocation_of`."""
+    return bool(_given(project, env, PING_URLS))
+
+
+def _given(project: Path, env: str, parameter: str) -> Any:
+    try:
+        value: Any = Template.load(project / "template.yaml").parameters[parameter]["Default"]
         file = project / f"parameters/{env}.yaml"
         given = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
-        if isinstance(given, dict):
-            value = given.get(TIMEOUT, value)
-        return timedelta(seconds=float(value))
-    except (
-        TemplateError,
-        yaml.YAMLError,
-        KeyError,
-        TypeError,
-        ArithmeticError,
-        ValueError,
-        OSError,
-    ) as error:
-        raise UsageError(f"{TIMEOUT} cannot be read: {error}") from None
+        return given.get(parameter, value) if isinstance(given, dict) else value
+    except (TemplateError, yaml.YAMLError, KeyError, TypeError, ValueError, OSError) as error:
+        raise UsageError(f"{parameter} cannot be read: {error}") from None

@@ -10,7 +10,7 @@ from cronce.core.job import Job
 from cronce.engine.import_problem import import_problem
 from cronce.engine.registry import Catalog
 from cronce_tools.cli import working_copy
-from cronce_tools.cli.advice import advice, invocation_of
+from cronce_tools.cli.advice import advice, invocation_of, pings_of
 from cronce_tools.cli.call import Call
 from cronce_tools.cli.exits import Exit
 from cronce_tools.cli.json_form import instant
@@ -53,8 +53,10 @@ def validate_jobs(call: Call) -> int:
     Returns:
         The exit code: 1 if something cannot be used.
     """
-    invocation = invocation_of(call.project, call.choice.env or DEFAULT_ENV)
-    found = checked(working_copy.catalog(call.project), working_copy.PACKAGE, invocation, SystemClock().now())
+    env = call.choice.env or DEFAULT_ENV
+    invocation, pings = invocation_of(call.project, env), pings_of(call.project, env)
+    catalog, now = working_copy.catalog(call.project), SystemClock().now()
+    found = checked(catalog, working_copy.PACKAGE, invocation, now, pings=pings)
     if call.output.as_json:
         call.output.document({"jobs": [_json(each) for each in found.jobs], "problems": found.problems})
     else:
@@ -62,7 +64,9 @@ def validate_jobs(call: Call) -> int:
     return Exit.NO if found.problems else Exit.YES
 
 
-def checked(catalog: Catalog, package: str, invocation: timedelta, now: datetime) -> Findings:
+def checked(
+    catalog: Catalog, package: str, invocation: timedelta, now: datetime, *, pings: bool = True
+) -> Findings:
     """Judge what was found.
 
     Args:
@@ -70,6 +74,7 @@ def checked(catalog: Catalog, package: str, invocation: timedelta, now: datetime
         package: where it was looked for.
         invocation: how long one invocation of the executor may take.
         now: aware UTC.
+        pings: the environment says where the jobs' ping URLs are kept.
     """
     findings = Findings(problems=dict(catalog.problems))
     for name, declared in catalog.jobs.items():
@@ -82,7 +87,7 @@ def checked(catalog: Catalog, package: str, invocation: timedelta, now: datetime
             findings.problems[declared.module] = "; ".join(
                 filter(None, [findings.problems.get(declared.module), problem])
             )
-        notes = tuple(advice(job, invocation, now))
+        notes = tuple(advice(job, invocation, now, pings=pings))
         findings.jobs.append(Checked(job=job, module=declared.module, next_at=next_at, notes=notes))
     return findings
 
@@ -130,5 +135,6 @@ def _json(each: Checked) -> Json:
         "tz": schedule.tz,
         "next_at": instant(each.next_at),
         "next_local": schedule.local(each.next_at).isoformat() if each.next_at else None,
+        "ping": each.job.ping.value if each.job.ping else None,
         "notes": list(each.notes),
     }

@@ -31,7 +31,7 @@ FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 """What a call raises when it was not accepted, or when nobody knows whether it was."""
 
 
-SERVICES = ("dynamodb", "lambda", "sns")
+SERVICES = ("dynamodb", "lambda", "sns", "ssm")
 """The services that cronce itself calls."""
 
 
@@ -66,7 +66,7 @@ def bounded_client(
     """A low-level client of a service.
 
     Args:
-        service: "lambda" or "sns".
+        service: one of `SERVICES`.
         session: of botocore, by default a new one; clients of one session share what it has read of AWS's
             descriptions.
         connect_timeout: seconds until a connection stands.

@@ -30,6 +30,7 @@ _FUNCTION = re.compile(
     r"(?:arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:)?[A-Za-z0-9_-]{1,140}(?::[A-Za-z0-9$_-]{1,128})?"
 )
 _JOB_METRICS = re.compile("none|all")
+_PARAMETER = re.compile(r"(?=.{2,80}$)(?:/[A-Za-z0-9_.-]+)+")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}")
 
 Environment = Mapping[str, str]
@@ -87,11 +88,13 @@ class ExecutorSettings:
         store: where records are kept.
         idempotency_prefix: what every idempotency key begins with: the stack's name, or the name of another
             stack that this one replaces, so that what was done under the other's keys is recognised.
+        ping_urls: path in SSM's Parameter Store under which the jobs' ping URLs are; empty: nobody is pinged.
     """
 
     stack: str
     store: StoreSettings
     idempotency_prefix: str
+    ping_urls: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,12 +106,14 @@ class WatchdogSettings:
         store: where records are kept.
         topic_arn: the SNS topic that people subscribe to.
         job_metrics: whether every job has a metric of its own.
+        heartbeat_url: parameter in SSM's Parameter Store with the heartbeat's URL; empty: there is none.
     """
 
     stack: str
     store: StoreSettings
     topic_arn: str
     job_metrics: bool = False
+    heartbeat_url: str = ""
 
 
 def scheduler_settings(environment: Environment | None = None) -> SchedulerSettings:
@@ -138,7 +143,12 @@ def executor_settings(environment: Environment | None = None) -> ExecutorSetting
     """Read the executor's settings; see `scheduler_settings`."""
     reader = _Reader("executor", environment)
     stack, store = reader.stack(), reader.store()
-    settings = ExecutorSettings(stack=stack, store=store, idempotency_prefix=reader.prefix() or stack)
+    settings = ExecutorSettings(
+        stack=stack,
+        store=store,
+        idempotency_prefix=reader.prefix() or stack,
+        ping_urls=reader.parameter("CRONCE_PING_URLS"),
+    )
     reader.check()
     return settings
 
@@ -147,7 +157,11 @@ def watchdog_settings(environment: Environment | None = None) -> WatchdogSetting
     """Read the watchdog's settings; see `scheduler_settings`."""
     reader = _Reader("watchdog", environment)
     settings = WatchdogSettings(
-        stack=reader.stack(), store=reader.store(), topic_arn=reader.topic(), job_metrics=reader.job_metrics()
+        stack=reader.stack(),
+        store=reader.store(),
+        topic_arn=reader.topic(),
+        heartbeat_url=reader.parameter("CRONCE_HEARTBEAT_URL"),
+        job_metrics=reader.job_metrics(),
     )
     reader.check()
     return settings
@@ -191,6 +205,14 @@ class _Reader:
         """False unless it is set."""
         name = "CRONCE_JOB_METRICS"
         return bool(self._environment.get(name)) and self._text(name, _JOB_METRICS, "none or all") == "all"
+
+    def parameter(self, name: str) -> str:
+        """Empty unless it is set. A wrong value is not shown: somebody may have put the URL itself there."""
+        value = self._environment.get(name, "")
+        if value and not _PARAMETER.fullmatch(value):
+            takes = "a name in SSM's Parameter Store that begins with '/', at most 80 characters"
+            self._problems.append(f"{name} takes {takes}: the URL is kept there, and is not given here")
+        return value
 
     def check(self) -> None:
         if self._problems:

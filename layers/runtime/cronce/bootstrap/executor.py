@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cronce.aws.settings import executor_settings
+from cronce.bootstrap.pings import pings_of
 from cronce.bootstrap.process import JOBS, Function, forget, made
 from cronce.bootstrap.stores import ledger_of, store_of
 from cronce.core.zones import check_zone_data
@@ -15,7 +16,8 @@ from cronce.engine.registry import load_job
 from cronce.engine.renewal import RenewalThread
 
 if TYPE_CHECKING:
-    from cronce.bootstrap.process import Process
+    from cronce.bootstrap.pings import pings_of
+from cronce.bootstrap.process import Process
 
 
 def executor() -> Function[Executor]:
@@ -41,5 +43,10 @@ def _make(process: Process) -> Function[Executor]:
         renewal=process.renewal or RenewalThread(telemetry=telemetry),
         key_prefix=settings.idempotency_prefix,
         give_up=forget,
+        pings=pings_of(
+            process, telemetry, lambda job: f"{settings.ping_urls}/{job}", settings.idempotency_prefix
+        )
+        if settings.ping_urls
+        else None,
     )
     return Function(part=executor, telemetry=telemetry, clock=process.clock)

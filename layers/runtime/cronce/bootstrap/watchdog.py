@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 from cronce.aws.notifier import SnsNotifier
 from cronce.aws.settings import watchdog_settings
+from cronce.bootstrap.pings import pings_of
 from cronce.bootstrap.process import Function, made
 from cronce.bootstrap.stores import store_of
 from cronce.engine.job_gauges import JobGauges
+from cronce.engine.vouching import VouchingWatchdog
 from cronce.engine.watchdog import Watchdog, WatchdogPorts
 
 if TYPE_CHECKING:
     from cronce.bootstrap.process import Process
 
 
-def watchdog() -> Function[Watchdog]:
+def watchdog() -> Function[VouchingWatchdog]:
     """The watchdog of this process.
 
     Raises:
@@ -24,7 +26,7 @@ def watchdog() -> Function[Watchdog]:
     return made(_make)
 
 
-def _make(process: Process) -> Function[Watchdog]:
+def _make(process: Process) -> Function[VouchingWatchdog]:
     settings = watchdog_settings()
     telemetry = process.telemetry("watchdog", settings.stack)
     store = store_of(process, settings.store)
@@ -43,4 +45,6 @@ def _make(process: Process) -> Function[Watchdog]:
         if settings.job_metrics
         else None,
     )
-    return Function(part=Watchdog(ports, settings.stack), telemetry=telemetry, clock=process.clock)
+    pings = pings_of(process, telemetry, lambda _: settings.heartbeat_url) if settings.heartbeat_url else None
+    part = VouchingWatchdog(watchdog=Watchdog(ports, settings.stack), pings=pings)
+    return Function(part=part, telemetry=telemetry, clock=process.clock)

@@ -4,6 +4,7 @@
 * The operator decides or repairs: `StepUncertainError`, `OperationRefusedError`, `JobNotFoundError`,
   `SettingsError`, `RefusedError`, `UnreadableItemError`.
 * Lambda (or the sweep) tries again: `StoreError`, `DispatchError`, `NotifyError`.
+* The service that was not told alarms by itself: `PingError`.
 * Nobody: a `StopSignal` ends one worker's share of a run; the run itself goes on from its record.
 
 A job says how its failure is to be taken with `PermanentError` and `RetryAfter`. `LeaseHeldError` and
@@ -87,6 +88,10 @@ class DispatchError(CronceError):
 
 class NotifyError(CronceError):
     """A notice could not be published. The next patrol publishes it again under the same id."""
+
+
+class PingError(CronceError):
+    """A service outside AWS could not be told. The message shows no URL; the service alarms by itself."""
 
 
 class PermanentError(Exception):

@@ -65,6 +65,15 @@ class CatchUp(StrEnum):
     """None runs; they are recorded as late."""
 
 
+class Ping(StrEnum):
+    """How a service outside AWS, which alarms when nothing comes, is told of a job's runs."""
+
+    HEALTHCHECKS = "healthchecks"
+    """In Healthchecks' form: `/start`, success and `/fail`, with the run's id."""
+    GET = "get"
+    """The URL as it is, once a run has succeeded."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     """A declared job. Made by `@job`; callable like the function it wraps, for tests.
@@ -82,6 +91,7 @@ class Job:
         max_lateness: an occurrence later than this is never started; None = no bound.
         catch_up_cap: bound of `catch_up=all`.
         excluded: true for a local date on which it must not run.
+        ping: how a service outside AWS is told of its runs; None = it is not.
     """
 
     name: str
@@ -96,6 +106,7 @@ class Job:
     max_lateness: timedelta | None
     catch_up_cap: int
     excluded: Callable[[date], bool] | None
+    ping: Ping | None = None
 
     def __call__(self, run: Run) -> object:
         """Call the job's function with a `Run`, as the executor does."""
@@ -126,6 +137,7 @@ def job(  # noqa: PLR0913 - the author's API: each argument is a policy
     max_lateness: Duration | None = None,
     catch_up_cap: int = CATCH_UP_CAP,
     exclude: Exclude = (),
+    ping: Ping | str | None = None,
 ) -> Callable[[Callable[[Run], object]], Job]:
     """Declare a scheduled job.
 
@@ -143,6 +155,8 @@ def job(  # noqa: PLR0913 - the author's API: each argument is a policy
             None = no bound for `latest`; `all` and `At` then take one day.
         catch_up_cap: the newest so many of the missed occurrences run under `catch_up=all`.
         exclude: dates, or a callable that is given a local date, on which the job is skipped and so recorded.
+        ping: tell a service outside AWS of each run: `healthchecks` in the form of that service, `get` a GET
+            after each success. Its URL is kept under the template's parameter `PingUrls`, never here.
 
     Returns:
         A decorator that turns a function of one argument, the `Run`, into a `Job`.
@@ -178,6 +192,7 @@ def job(  # noqa: PLR0913 - the author's API: each argument is a policy
         ),
         "catch_up_cap": _positive(name, "catch_up_cap", catch_up_cap),
         "excluded": _calendar(name, exclude),
+        "ping": _ping(name, ping),
     }
 
     def declare(function: Callable[[Run], object]) -> Job:
@@ -216,6 +231,17 @@ def _member(name: str, argument: str, enum: type[E], value: str) -> E:
     except ValueError:
         choices = ", ".join(repr(member.value) for member in enum)
         raise DefinitionError(f"job {name!r}: {argument} takes one of {choices}, not {value!r}") from None
+
+
+def _ping(name: str, value: object) -> Ping | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and "://" in value:  # not shown: who knows it can keep the alarm quiet
+        raise DefinitionError(
+            f"job {name!r}: ping takes 'healthchecks' or 'get'; the URL is kept outside the code, "
+            f"under the template's parameter PingUrls: docs/pings.md"
+        )
+    return _member(name, "ping", Ping, value)  # type: ignore[arg-type]  # anything, an author may be wrong
 
 
 def _positive(name: str, argument: str, value: object) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cronce.core.job_change import JobChange
     from cronce.core.jobstate import Gap, JobState, JobWindow, Registry
     from cronce.core.lease import Grant
+    from cronce.core.pings import Signal
     from cronce.core.records import AttemptRecord, RunRecord, RunRef, StepRecord
     from cronce.core.run import DueKind
 
@@ -247,6 +248,30 @@ class Notifier(Protocol):
 
         Raises:
             NotifyError: it was not accepted.
+        """
+        ...
+
+
+class Sending(Protocol):
+    """A signal on its way to a service outside AWS."""
+
+    def outcome(self) -> str | None:
+        """Wait until it has arrived or failed, or its time is over: from then on it is never sent.
+
+        None: it has arrived. Else what went wrong, in words that show neither its URL nor an answer's.
+        """
+        ...
+
+
+class Pinger(Protocol):
+    """Tells services outside AWS, best effort: nothing about it ever raises."""
+
+    def send(self, signal: Signal, within: timedelta) -> Sending:
+        """Begin to send a signal, and do not wait for it. It may arrive twice, or not at all.
+
+        Args:
+            signal: what to tell.
+            within: how long that may take.
         """
         ...
 

@@ -49,6 +49,7 @@ class AlertDesk:
         closed: scopes of those that it closed.
         told: ids of the notices that it published.
         untold: scopes of the alerts whose notice waits for the next patrol, for want of time.
+        refused: ids of the notices that could not be published.
     """
 
     store: AlertStore
@@ -66,6 +67,7 @@ class AlertDesk:
     closed: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
     def decide(self, findings: Mapping[str, Sequence[Finding]], standing: Mapping[str, Alert]) -> None:
         """Open, grow and close alerts, and let those remind that stand for long.
@@ -149,6 +151,7 @@ class AlertDesk:
         except NotifyError as error:
             self.telemetry.warn("notice.failed", notice=notice.id, problem=str(error))
             self.telemetry.count(NOTICES_FAILED)
+            self.refused.append(notice.id)
             self._put(claimed, alerting.not_told(claimed))
             return
         self.told.append(notice.id)

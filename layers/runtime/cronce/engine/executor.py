@@ -6,6 +6,8 @@
     4. claim it                `claims`: it may be late, superseded, without a slot, or somebody else's
     5. do its work             `run_slice`: the function under the claim, and what came of it on record
 
+Services outside AWS that wait for a run of the job are told of 4 and 5 (`pinging`), once that is on record.
+
 What goes wrong with a job is data and ends up in the run's record, a module that does not import included.
 Only a store that does not answer raises out of `execute`; the run is then found by the sweep.
 """
@@ -13,6 +15,7 @@ Only a store that does not answer raises out of `execute`; the run is then found
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
@@ -35,6 +38,7 @@ from cronce.engine.job_loader import JobLoader, LoadProblem
 from cronce.engine.ledger import Ledger
 from cronce.engine.metrics import ITEMS_UNREADABLE
 from cronce.engine.named_lease import RunLeases
+from cronce.engine.pinging import Pings
 from cronce.engine.renewal import Renewal
 from cronce.engine.run_slice import RunSlice
 from cronce.engine.step_log import StepLog
@@ -109,6 +113,7 @@ class Executor:
         reserve: so much before the end of an invocation a run is handed on.
         give_up: drops what the process has made, for the invocations after one whose function was
             interrupted: it may have been within any call.
+        pings: tells services outside AWS of runs; None: nobody is told.
     """
 
     claims: Claims
@@ -119,6 +124,7 @@ class Executor:
     key_prefix: str
     reserve: timedelta = RESERVE
     give_up: Callable[[], None] = lambda: None
+    pings: Pings | None = None
 
     @property
     def _ledger(self) -> Ledger:
@@ -157,6 +163,8 @@ class Executor:
         asked = Moment.of(self._ledger.clock)
         admission = self.claims.claim(Candidate(run=run, job=job, invocation=invocation))
         if admission.entry is not Entry.CLAIMED:
+            if admission.entry is Entry.ENDED and self.pings:
+                self.pings.ended(job, admission.run, invocation.deadline)
             return Execution(outcome=_ENTRIES[admission.entry], run=admission.run)
         limits = Limits(deadline=invocation.deadline, reserve=self.reserve)
         clock = SteadyClock(since=asked, clock=self._ledger.clock)
@@ -232,7 +240,9 @@ class Executor:
             key_prefix=self.key_prefix,
             give_up=self.give_up,
         )
-        after = work.execute()
+        begun = self.pings.begun(job, claim.record, claim.deadline) if self.pings else nullcontext()
+        with begun:
+            after = work.execute()
         if after is None:
             run = claim.record
             self._ledger.telemetry.event(
@@ -240,6 +250,8 @@ class Executor:
             )
             return Execution(outcome=Outcome.CLAIM_LOST, run=run)
         self._tell(claim.record, after, work.log)
+        if self.pings:
+            self.pings.ended(job, after, claim.deadline)
         outcome = Outcome.ASLEEP if after.reason is Reason.SLEEP else _STATES[after.status]
         return Execution(outcome=outcome, run=after)
 

@@ -32,3 +32,5 @@ RUNS_FAILED = "RunsFailed"
 JOB_IN_TROUBLE = "JobInTrouble"
 """Gauge with the dimensions `stack` and `job`, published every patrol if the stack asked for it (JobMetrics):
 1 while an open alert lists a time of the job, 0 when fine."""
+PINGS_FAILED = "PingsFailed"
+"""Signals to services outside AWS that did not arrive. They alarm by themselves, so no alarm watches it."""

@@ -53,6 +53,7 @@ from cronce.engine.background import Library
 from cronce.engine.job_gauges import JobGauges
 from cronce.engine.metrics import JOBS_FAILED, JOBS_MISSED, PATROL_COMPLETED
 from cronce.engine.patrol_log import PatrolLog
+from cronce.engine.patrol_report import PatrolReport
 from cronce.engine.survey import Survey, Surveyor
 from cronce.engine.told_ends import ToldEnds
 
@@ -78,35 +79,6 @@ class WatchdogPorts:
     notifier: Notifier
     telemetry: Telemetry
     job_gauges: JobGauges | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PatrolReport:
-    """What a patrol found and did.
-
-    Attributes:
-        complete: it looked at everything, and nothing went wrong.
-        missed: open alerts with a missed or skipped time.
-        failed: open alerts with a failed run.
-        in_time: it told and marked everything that it had to.
-        opened: scopes of the alerts it opened, for the first time or again.
-        closed: scopes of those it closed.
-        told: ids of the notices it published.
-        untold: scopes of the alerts whose notice is left to the next patrol.
-        unreadable: items that could not be understood.
-        problems: parts that could not be done.
-    """
-
-    complete: bool
-    missed: int
-    failed: int
-    in_time: bool = True
-    opened: tuple[str, ...] = ()
-    closed: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
-    untold: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
 
 
 class Watchdog:
@@ -148,8 +120,9 @@ class Watchdog:
         ends.add(survey, desk.recorded)
         ends.mark(self._time_until(until, share=0.5))
         desk.tell(self._time_until(until))
-        all_marked = ends.mark(self._time_until(until))
-        return self._reported(log, desk, gauges, in_time=all_marked and not desk.untold)
+        in_time = ends.mark(self._time_until(until)) and not desk.untold
+        fit = watch.alive and not desk.refused
+        return self._reported(log, desk, gauges, in_time=in_time, fit=fit)
 
     def _lease(self, log: PatrolLog) -> tuple[Lease | None, bool]:
         """The scheduler's lease, and whether the store has answered at all.
@@ -241,7 +214,13 @@ class Watchdog:
         return missed, failed
 
     def _reported(
-        self, log: PatrolLog, desk: AlertDesk | None, gauges: tuple[int, int], in_time: bool = True
+        self,
+        log: PatrolLog,
+        desk: AlertDesk | None,
+        gauges: tuple[int, int],
+        *,
+        in_time: bool = True,
+        fit: bool = False,
     ) -> PatrolReport:
         """The report, as a line, and the heartbeat."""
         report = PatrolReport(
@@ -249,6 +228,7 @@ class Watchdog:
             missed=gauges[0],
             failed=gauges[1],
             in_time=in_time,
+            vouches=not log.problems and in_time and fit,
             opened=tuple(desk.opened) if desk else (),
             closed=tuple(desk.closed) if desk else (),
             told=tuple(desk.told) if desk else (),
