@@ -19,6 +19,15 @@ from cronce_tools.local.template import Template
 
 
 @dataclass(frozen=True)
+class _Look:
+    """So many periods of these metrics, up to an instant."""
+
+    metrics: Metrics
+    end: datetime
+    periods: int
+
+
+@dataclass(frozen=True)
 class Alarm:
     """One alarm of the template.
 
@@ -47,18 +56,23 @@ class Alarm:
         """
         return self.model.state(self.points(metrics, now), before)
 
-    def points(self, metrics: Metrics, now: datetime) -> Points:
-        """What it looks at, up to the last whole minute before `now`."""
-        end = now.replace(second=0, microsecond=0)
+    def points(self, metrics: Metrics, now: datetime, periods: int | None = None) -> Points:
+        """What it looks at, up to the last whole minute before `now`.
+
+        Args:
+            metrics: what was recorded.
+            now: the present.
+            periods: how many; None: as many as CloudWatch looks at.
+        """
+        looked_at = _Look(metrics, now.replace(second=0, microsecond=0), periods or self.model.range)
         if "MetricName" in self.properties:
-            return self._of_metric(metrics, self.properties, self.properties["Statistic"], end)
+            return self._of_metric(looked_at, self.properties, self.properties["Statistic"])
         queries = self.properties["Metrics"]
         known = {
             query["Id"]: self._of_metric(
-                metrics,
+                looked_at,
                 {**query["MetricStat"]["Metric"], "Period": query["MetricStat"]["Period"]},
                 query["MetricStat"]["Stat"],
-                end,
             )
             for query in queries
             if "MetricStat" in query
@@ -66,12 +80,11 @@ class Alarm:
         (returned,) = (query for query in queries if query.get("ReturnData", True))
         return evaluate(returned["Expression"], known) if "Expression" in returned else known[returned["Id"]]
 
-    def _of_metric(self, metrics: Metrics, of: Mapping[str, Any], statistic: str, end: datetime) -> Points:
+    def _of_metric(self, looked_at: _Look, of: Mapping[str, Any], statistic: str) -> Points:
         named = {each["Name"]: physical(each["Value"], self.stack) for each in of.get("Dimensions", ())}
         series = Series.named(of["Namespace"], of["MetricName"], named)
-        return metrics.statistic(
-            series, statistic, end, self.model.range, timedelta(seconds=int(of["Period"]))
-        )
+        period = timedelta(seconds=int(of["Period"]))
+        return looked_at.metrics.statistic(series, statistic, looked_at.end, looked_at.periods, period)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from botocore.client import BaseClient
@@ -55,6 +56,7 @@ class Cloud:
         hooks_after: called after each call that was made; may kill the current process, or raise.
         calls: how many calls reached AWS, by service and operation.
         answers: what else AWS says, by service and operation: given the parameters, the answer.
+        clocks_ahead: how far the clocks of processes are ahead of AWS's, by their names.
     """
 
     clock: ManualClock
@@ -63,13 +65,14 @@ class Cloud:
     hooks_after: list[Hook] = field(default_factory=list)
     calls: dict[tuple[str, str], int] = field(default_factory=dict)
     answers: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
+    clocks_ahead: dict[str, timedelta] = field(default_factory=dict)
     _processes: list[Process] = field(default_factory=lambda: [Process("operator")])
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     @contextmanager
     def running(self) -> Iterator[Cloud]:
         """Replace AWS for every client of this process until the end of the block."""
-        with moto_behind(self._gate, self.clock.now):
+        with moto_behind(self.gate, self._date):
             yield self
 
     @contextmanager
@@ -96,16 +99,28 @@ class Cloud:
         self.current.killed = True
         raise ProcessKilled(self.current.name)
 
-    def _gate(self, client: BaseClient, operation: str, parameters: dict[str, Any], proceed: Proceed) -> Any:
+    def _date(self) -> datetime:
+        """The time of an answer to the current process."""
+        return self.clock.now() - self.clocks_ahead.get(self.current.name, timedelta(0))
+
+    def gate(self, client: BaseClient, operation: str, parameters: dict[str, Any], proceed: Proceed) -> Any:
+        """What every call of a client passes."""
+        service = client.meta.service_model.service_name
+        return self.call(Call(self.current.name, service, operation, parameters), proceed)
+
+    def call(self, call: Call, proceed: Proceed) -> Any:
+        """Make a call in the current process's name, unless it is dead or a hook has something against it.
+
+        Raises:
+            ProcessKilled: the process was killed.
+        """
         with self._lock:
-            process = self.current
-            if process.killed:
-                raise ProcessKilled(process.name)
-            service = client.meta.service_model.service_name
-            call = Call(process.name, service, operation, parameters)
+            if self.current.killed:
+                raise ProcessKilled(self.current.name)
             for hook in tuple(self.hooks):
                 hook(call)
-            self.calls[service, operation] = self.calls.get((service, operation), 0) + 1
+            place = call.service, call.operation
+            self.calls[place] = self.calls.get(place, 0) + 1
             answer = self._answer(call, proceed)
             for hook in tuple(self.hooks_after):
                 hook(call)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import boto3
 from botocore.exceptions import ClientError
@@ -203,9 +203,8 @@ class LocalStack:
 
     def runs(self, job: str) -> list[RunRecord]:
         """The runs of a job so far, oldest first."""
-        return sorted(
-            self.store.runs.runs(job, FIRST, self.clock.now(), MANY).records, key=lambda run: run.ref
-        )
+        found = self.store.runs.runs(job, FIRST, self.clock.now(), MANY).records
+        return sorted(found, key=lambda run: run.ref)
 
     def settle(self) -> None:
         """Deliver the stream and the asynchronous invocations until nothing is left."""
@@ -239,6 +238,9 @@ class LocalStack:
         return alarms(self.template, STACK)
 
 
+AnyStack = TypeVar("AnyStack", bound=LocalStack)
+
+
 def event(name: str) -> dict[str, Any]:
     """A sample event of `events/`."""
     body: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
@@ -249,15 +251,22 @@ def event(name: str) -> dict[str, Any]:
 def local_stack(start: datetime, template: Template | None = None) -> Iterator[LocalStack]:
     """Run a local stack until the end of the block; environment, output and AWS clients are its own."""
     clock = ManualClock(start)
-    stack = LocalStack(clock, Cloud(clock), template or Template.load())
-    with stack.cloud.running(), _environment(), output_to(stack.console), using_clock(clock, stack.renewal):
+    with running(LocalStack(clock, Cloud(clock), template or Template.load())) as stack:
+        yield stack
+
+
+@contextmanager
+def running(stack: AnyStack) -> Iterator[AnyStack]:
+    """Run a stack until the end of the block."""
+    clock, cloud = stack.clock, stack.cloud
+    with cloud.running(), environment(), output_to(stack.console), using_clock(clock, stack.renewal):
         stack.deploy()
         os.environ["CRONCE_TOPIC_ARN"] = stack.topic
         yield stack
 
 
 @contextmanager
-def _environment() -> Iterator[None]:
+def environment() -> Iterator[None]:
     """The variables that the template sets, and nothing of the caller's AWS account."""
     before, path = dict(os.environ), list(sys.path)
     for name in [name for name in os.environ if name.startswith(("AWS_", "CRONCE_", "POWERTOOLS_"))]:

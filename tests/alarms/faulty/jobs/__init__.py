@@ -1,0 +1,1 @@
+"""The jobs of the stack that faults are played on."""
