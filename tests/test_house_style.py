@@ -4,12 +4,16 @@ Invariants:
 - modules have at most 300 lines, handlers 30, functions 40 (docstring not counted); what is larger is argued
   for in docs/decisions/ and named here;
 - no module is called after nothing in particular;
+- a module imports a name once;
+- the engine holds what functions or an operator's commands execute; what only tools need is in `testing`;
 - nothing that ships or helps is left to be done.
 """
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,8 +48,13 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def functions(path: Path) -> Iterator[Function]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, Function):
             yield node
 
@@ -76,6 +85,48 @@ def over_budget() -> set[str]:
 
 def test_what_is_over_its_budget_is_argued_for() -> None:
     assert over_budget() == set(ARGUED)
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Names as a module imports them, wherever in it but in functions."""
+    body = tree(path).body
+    for node in body + [inner for block in body if isinstance(block, ast.If) for inner in block.body]:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+
+
+def test_a_module_imports_a_name_once() -> None:
+    """An import left over in `if TYPE_CHECKING:` is no mistake to ruff: nothing is defined twice at once."""
+    counted = {name_of(path): Counter(imports(path)) for path in modules()}
+    twice = {module: [name for name, n in names.items() if n > 1] for module, names in counted.items()}
+    assert {module: names for module, names in twice.items() if names} == {}
+
+
+def imported_anywhere(path: Path) -> Iterator[str]:
+    """Full names of whatever may be a module."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_the_engine_holds_nothing_that_only_tools_use() -> None:
+    runtime = ROOT / "layers/runtime"
+    dotted = {
+        path: ".".join(path.relative_to(runtime).with_suffix("").parts)
+        for path in modules()
+        if runtime in path.parents
+    }
+    paths = {name.removesuffix(".__init__"): path for path, name in dotted.items()}
+    used: set[str] = set()
+    left = [name for name in paths if name.startswith("cronce.bootstrap.") or name == "cronce"]
+    while left:
+        name = left.pop()
+        if name in paths and name not in used:
+            used.add(name)
+            left.extend(imported_anywhere(paths[name]))
+    assert {name for name in paths if name.startswith("cronce.engine.")} - used == set()
 
 
 @pytest.mark.parametrize("decision", sorted(set(ARGUED.values())))

@@ -18,8 +18,8 @@ import pytest
 
 from cronce import Cron, Run, job
 from cronce.core.run import RunStatus
-from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.testing import run_job
+from cronce.testing.ctrl_c import ctrl_c_ends
 from cronce_tools.cli.working_copy import authors_code, catalog
 from cronce_tools.local.stack import local_stack
 from tests.support.jobs_modules import jobs_set_aside

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from cronce.core.errors import JobNotFoundError
 from cronce.core.job import Job
-from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.engine.import_problem import import_problem
 from cronce.engine.registry import Catalog, Declared, discover
+from cronce.testing.ctrl_c import ctrl_c_ends
 from cronce_tools.cli.exits import UsageError
 
 PACKAGE = "jobs"

@@ -30,8 +30,8 @@ from cronce.aws.store import DynamoStore
 from cronce.bootstrap.process import using_clock
 from cronce.core.errors import StoreError
 from cronce.core.records import RunRecord
-from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.testing import ClockRenewal, ManualClock
+from cronce.testing.ctrl_c import ctrl_c_ends
 from cronce_tools.local.alarms import Alarm, alarms
 from cronce_tools.local.cloud import Cloud, ProcessKilled
 from cronce_tools.local.console import Console, output_to

@@ -16,8 +16,7 @@ from cronce.engine.registry import load_job
 from cronce.engine.renewal import RenewalThread
 
 if TYPE_CHECKING:
-    from cronce.bootstrap.pings import pings_of
-from cronce.bootstrap.process import Process
+    from cronce.bootstrap.process import Process
 
 
 def executor() -> Function[Executor]:

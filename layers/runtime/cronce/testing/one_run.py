@@ -20,7 +20,6 @@ from cronce.core.claim import Invocation
 from cronce.core.job import Job
 from cronce.core.records import RunRecord, StepStatus
 from cronce.engine.claims import Claims
-from cronce.engine.ctrl_c import ctrl_c_ends
 from cronce.engine.dispatcher import Dispatcher
 from cronce.engine.executor import Executor
 from cronce.engine.ledger import Ledger
@@ -28,6 +27,7 @@ from cronce.engine.sweep import Sweep
 from cronce.engine.watchdog import Watchdog, WatchdogPorts
 from cronce.testing.birth import AFTER_THE_MINUTE, state_of
 from cronce.testing.clock import ManualClock
+from cronce.testing.ctrl_c import ctrl_c_ends
 from cronce.testing.effects import MemoryInvoker, MemoryNotifier, RecordingTelemetry
 from cronce.testing.memory import MemoryStore
 from cronce.testing.renewal import ClockRenewal
