@@ -1,0 +1,1 @@
+"""The jobs of the stack on which nothing goes wrong."""
