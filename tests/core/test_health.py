@@ -54,6 +54,16 @@ def test_a_run_is_late_after_its_time_and_not_at_it(run: RunRecord) -> None:
     assert (late.grace, late.never_planned) == (GRACE, False)
 
 
+def test_what_is_said_of_a_late_run_stays_while_only_the_requests_for_it_grow() -> None:
+    """Each other word is a write of its alert, patrol after patrol."""
+    said = {
+        health.overdue_run(pending(ref(), dispatches=asked), NOW + GRACE + TICK).time.detail  # type: ignore[union-attr]
+        for asked in (1, 2, 12)
+    }
+
+    assert said == {"never started: no executor has claimed it, though the scheduler has asked for one"}
+
+
 @pytest.mark.parametrize("status", [status for status in RunStatus if status.is_final])
 def test_a_run_that_has_ended_is_not_late(status: RunStatus) -> None:
     assert health.overdue_run(pending(ref(), status=status), NOW + timedelta(days=9)) is None

@@ -125,6 +125,16 @@ def test_the_last_step_that_was_finished_is_named() -> None:
     assert body.splitlines()[2] == "Last step finished: send (600 items), 2026-03-09T10:00:07Z."
 
 
+@pytest.mark.parametrize("dispatches, words", [(0, ""), (1, "once"), (12, "12 times")])
+def test_how_often_an_executor_was_asked_for_is_told_from_the_runs_record(
+    dispatches: int, words: str
+) -> None:
+    line = notice_of(alert(), known(pending(REF, dispatches=dispatches))).body.splitlines()[1]
+
+    asked = f" The scheduler has asked {words} by now." if words else ""
+    assert line == f"What happened.{asked} Setting broken: grace 15m."
+
+
 @pytest.mark.parametrize(
     "at, zone, words",
     [

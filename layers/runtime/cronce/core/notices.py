@@ -19,7 +19,7 @@ from cronce.core.instants import to_key, to_text
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.records import RunRecord, RunRef, StepStatus
 from cronce.core.remedies import remedies
-from cronce.core.run import Reason
+from cronce.core.run import Reason, RunStatus
 from cronce.core.run_story import StepStory
 from cronce.core.values import dataclass
 from cronce.core.zones import load_zone
@@ -195,11 +195,20 @@ def _of_job(alert: Alert, known: Background) -> Iterator[str]:
     word = _capital(f"{'still ' if alert.reminders else ''}{_WORDS[time.trouble]}")
     yield f"{word}: {alert.scope} in {known.stack}, {when}{by_hand}{more}."
     broken = _broken(time, alert, known)
-    yield f"{_capital(time.detail)}." + (f" Setting broken: {broken}." if broken else "")
+    asked = _asked(known.runs.get(ref_of(time, alert.scope)))
+    yield f"{_capital(time.detail)}.{asked}" + (f" Setting broken: {broken}." if broken else "")
     done = next((step for step in reversed(known.steps) if step.status is StepStatus.DONE), None)
     if done:
         items = f" ({done.items} items)" if done.items is not None else ""
         yield f"Last step finished: {done.name}{items}, {_utc(done.at)}."
+
+
+def _asked(run: RunRecord | None) -> str:
+    """How often the sweep has asked for an executor of a run that waits for one."""
+    if run is None or run.status is not RunStatus.PENDING or not run.dispatches:
+        return ""
+    often = "once" if run.dispatches == 1 else f"{run.dispatches} times"
+    return f" The scheduler has asked {often} by now."
 
 
 def _broken(time: TroubledTime, alert: Alert, known: Background) -> str | None:
