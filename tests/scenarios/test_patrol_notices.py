@@ -3,24 +3,26 @@
 Invariants:
 - the run, its steps and the stretch of skipped times that a notice speaks of are those of the newest time;
 - what cannot be read is left out: the notice comes, and the patrol is a complete one if it judged everything;
-- steps are read of a bounded number of items.
+- steps are read of a bounded number of items, of a bounded size, for a bounded time; no two results are held
+  at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from weakref import WeakSet
 
 import pytest
 
 from cronce.core.alerts import SCHEDULER
 from cronce.core.errors import StoreError
 from cronce.core.jobstate import GapReason
-from cronce.core.records import StepStatus
+from cronce.core.records import RunRef, StepRecord, StepStatus
 from cronce.core.run import Notice, Reason
 from cronce.engine import background
 from tests.contract.makers import JOB, NOW, failed, gap, ref, running, step
-from tests.scenarios.patrol_world import MINUTE, STACK, World, job_state
+from tests.scenarios.patrol_world import MINUTE, SECOND, STACK, World, job_state
 
 
 @pytest.fixture
@@ -65,6 +67,54 @@ def test_of_a_run_with_very_many_steps_none_is_called_the_last(
     world.patrol()
 
     assert "Last step finished" not in world.notice().body
+
+
+class Result(str):
+    """A result of which one can know whether somebody still holds it."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Steps:
+    """A store that hands out steps with large results one by one, each after a while."""
+
+    def __init__(self, world: World, size: int, pause: timedelta) -> None:
+        self.world, self.size, self.pause = world, size, pause
+        self.held: WeakSet[Result] = WeakSet()
+        self.most_held = self.read = 0
+
+    def load(self, of: RunRef) -> Iterator[StepRecord]:
+        for number in range(20):
+            self.world.clock.advance(self.pause)
+            result = Result(f'"{number:03}{"x" * self.size}"')
+            self.held.add(result)
+            self.most_held, self.read = max(self.most_held, len(self.held)), number + 1
+            yield step(of, f"step-{number:03}", result=result, at=NOW + number * SECOND)
+            del result
+
+
+@pytest.mark.parametrize(
+    "size, pause, read",
+    [
+        (100_000, timedelta(0), 20),
+        (1_000_000, timedelta(0), 10),
+        (1_000, timedelta(seconds=0.3), 7),
+    ],
+    ids=["few", "very large", "slow"],
+)
+def test_one_jobs_results_neither_fill_the_memory_nor_take_the_time_of_others_notices(
+    world: World, monkeypatch: pytest.MonkeyPatch, size: int, pause: timedelta, read: int
+) -> None:
+    steps = Steps(world, size, pause)
+    monkeypatch.setattr(world.store, "steps", steps)
+    world.store.place(failed(ref(0), attempt=1))
+
+    report = world.patrol()
+
+    assert (report.complete, world.told()) == (True, [("opened", JOB)])
+    assert ("Last step finished: step-019" in world.notice().body) == (read == 20)
+    assert steps.read == read
+    assert steps.most_held <= 2, "the one that is read, and the one before it"
 
 
 def test_steps_that_cannot_be_read_are_left_out_and_the_patrol_is_complete(world: World) -> None:

@@ -7,13 +7,14 @@ notice anew. A notice does not wait for it: what cannot be read is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from dataclasses import replace
+from datetime import timedelta
 
 from cronce.core.alerting import ref_of
 from cronce.core.alerts import SCHEDULER, Alert, Trouble, TroubledTime
 from cronce.core.jobstate import Gap, JobState
 from cronce.core.notices import OUTLOOK, Background, NextTime
-from cronce.core.ports import DueIndex, JobStore, RunStore, StepStore
+from cronce.core.ports import Clock, DueIndex, JobStore, RunStore, StepStore
 from cronce.core.records import RunRecord, RunRef, StepRecord
 from cronce.core.run import DueKind
 from cronce.core.run_story import StepStory, step_stories
@@ -22,7 +23,11 @@ from cronce.engine.patrol_log import PatrolLog
 
 STEPS_READ = 200
 """Step items of a run among which the last one is looked for. They are in order of their names, so of a run
-with more nothing is said; two hundred of the largest are 50 MB, a second."""
+with more nothing is said."""
+STEPS_SIZE = 10_000_000
+"""Characters of their results and keys: ten pages of the store. One page is held at a time."""
+STEPS_TIME = timedelta(seconds=2)
+"""Reading them ends after this, and one page: notices of other jobs wait, and the patrol's margin is 15 s."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +40,7 @@ class Library:
         runs: the runs and gaps.
         steps: what runs did.
         index: for what a silent scheduler has not planned.
+        clock: for how long reading has taken.
         log: where trouble with reading goes.
     """
 
@@ -43,6 +49,7 @@ class Library:
     runs: RunStore
     steps: StepStore
     index: DueIndex
+    clock: Clock
     log: PatrolLog
 
     def background(self, alert: Alert) -> Background:
@@ -88,8 +95,22 @@ class Library:
         return next((gap for gap in self.runs.gaps(job).records if gap.first == time.scheduled_at), None)
 
     def _steps(self, run: RunRecord) -> Sequence[StepStory]:
-        """The steps of a run, unless there are very many."""
-        records: list[StepRecord] = []
+        """The steps of a run, unless they are very many, very large, or slow to come.
+
+        A result may be as large as an item, and a patrol that ran out of memory here would do so each minute
+        and tell nobody anything: what a step was is kept, what came of it is dropped as it is read.
+        """
+        stories: list[StepStory] = []
         with self.log.beside(f"steps of {run.ref.id}"):
-            records = list(islice(self.steps.load(run.ref), STEPS_READ + 1))
-        return step_stories(run, records, ()) if len(records) <= STEPS_READ else ()
+            stories += step_stories(run, self._few_steps(run.ref), ())
+        return stories
+
+    def _few_steps(self, ref: RunRef) -> Sequence[StepRecord]:
+        records: list[StepRecord] = []
+        size, until = 0, self.clock.now() + STEPS_TIME
+        for record in self.steps.load(ref):
+            size += len(record.result) + sum(map(len, record.keys))
+            if len(records) == STEPS_READ or size > STEPS_SIZE or self.clock.now() > until:
+                return ()
+            records.append(replace(record, result="null", keys=()))
+        return records

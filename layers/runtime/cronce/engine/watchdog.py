@@ -187,6 +187,7 @@ class Watchdog:
             runs=self._ports.runs,
             steps=self._ports.steps,
             index=self._ports.index,
+            clock=self._ports.clock,
             log=log,
         )
 
