@@ -55,7 +55,8 @@ class HttpPinger:
     """`Pinger` by HTTP.
 
     Args:
-        url_of: the URL of a job, or of the heartbeat; raises `PingError`. Called in the signal's thread.
+        url_of: the URL of a job, or of the heartbeat; raises `PingError`. Called in the signal's thread, at
+            each try.
         clock: to tell how much time is left.
         bounds: tries, and how long they take.
         trusted: who is believed to be the other side; by default whom this host believes.
@@ -85,19 +86,24 @@ class HttpPinger:
         Raises:
             PingError: it has not arrived.
         """
-        url = signal.address(self._url_of(signal.of))
         for number in range(1, self._bounds.tries + 1):
-            try:
-                status, body = self._answer(url, sending)
-            except (OSError, HTTPException) as error:
-                problem, again = f"it could not be reached: {type(error).__name__}", True
-            else:
-                problem, again = refusal(status, body) or "", may_be_tried_again(status)
-            if not problem:
+            found = self._tried(signal, sending)
+            if found is None:
                 return
-            last = number == self._bounds.tries or not again
+            last = number == self._bounds.tries or not found.again
             if last or sending.is_over_after(self._bounds.pause * 2 ** (number - 1)):
-                raise PingError(problem)
+                raise found
+
+    def _tried(self, signal: Signal, sending: HttpSending) -> PingError | None:
+        """What became of one try, look-up of the URL included; None: it has arrived."""
+        try:
+            status, body = self._answer(signal.address(self._url_of(signal.of)), sending)
+        except PingError as error:
+            return error
+        except (OSError, HTTPException) as error:
+            return PingError(f"it could not be reached: {type(error).__name__}", again=True)
+        problem = refusal(status, body)
+        return PingError(problem, again=may_be_tried_again(status)) if problem else None
 
     def _answer(self, url: str, sending: HttpSending) -> tuple[int, bytes]:
         """Status and first bytes of the answer to one GET."""

@@ -25,10 +25,11 @@ def pings_of(
         prefix: that of the stack's idempotency keys.
     """
     # Who pings nobody does not wait for what it takes to do so.
-    from cronce.aws.ping_urls import ParameterUrls  # noqa: PLC0415
+    from cronce.aws.ping_urls import READ_TIMEOUT, ParameterUrls  # noqa: PLC0415
     from cronce.aws.pinger import HttpPinger  # noqa: PLC0415
 
-    urls = ParameterUrls(process.client_when_needed("ssm"), parameter_of, process.clock)
+    client = process.client_when_needed("ssm", read_timeout=READ_TIMEOUT)
+    urls = ParameterUrls(client, parameter_of, process.clock)
     return Pings(
         pinger=HttpPinger(urls.url, process.clock), clock=process.clock, telemetry=telemetry, prefix=prefix
     )

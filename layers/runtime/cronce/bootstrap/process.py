@@ -87,9 +87,14 @@ class Process:
         """The session of all AWS clients: a second one would read the descriptions of AWS again (50 ms)."""
         return new_session()
 
-    def client_when_needed(self, service: str) -> Callable[[], Any]:
-        """Gives a client of this session, made at the first call: what is seldom needed costs no start."""
-        return made_when_needed(partial(bounded_client, service, session=self.session))
+    def client_when_needed(self, service: str, **bounds: Any) -> Callable[[], Any]:
+        """Gives a client of this session, made at the first call: what is seldom needed costs no start.
+
+        Args:
+            service: see `bounded_client`, also for `bounds`.
+            bounds: where they are not the usual ones.
+        """
+        return made_when_needed(partial(bounded_client, service, session=self.session, **bounds))
 
     def telemetry(self, service: str, stack: str) -> PowertoolsTelemetry:
         """Lines and metrics of a function of the stack, on standard output."""

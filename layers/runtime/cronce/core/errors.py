@@ -91,7 +91,16 @@ class NotifyError(CronceError):
 
 
 class PingError(CronceError):
-    """A service outside AWS could not be told. The message shows no URL; the service alarms by itself."""
+    """A service outside AWS could not be told. The message shows no URL; the service alarms by itself.
+
+    Args:
+        message: why.
+        again: whether another try a moment later may do better.
+    """
+
+    def __init__(self, message: str, *, again: bool = False) -> None:
+        super().__init__(message)
+        self.again = again
 
 
 class PermanentError(Exception):
