@@ -33,6 +33,10 @@ def transfer():
 @job("payout", schedule=Cron("0 10 * * *"))
 def payout(run):
     run.once("transfer", transfer)
+
+@job("refund", schedule=Cron("0 10 * * *"))
+def refund(run):
+    run.once("-transfer", transfer)
 """
 ASKS = {"resolve", "cancel", "backfill"}
 """These ask whoever is there."""
@@ -55,6 +59,7 @@ def told(stack: LocalStack, job: str) -> list[list[str]]:
     [
         ("broken", ["show", "retry", "ack"]),
         ("payout", ["show", "resolve", "resolve", "ack"]),
+        ("refund", ["show", "resolve", "resolve", "ack"]),
     ],
 )
 def test_the_commands_of_a_failed_runs_notice_do_what_they_say(
@@ -65,5 +70,7 @@ def test_the_commands_of_a_failed_runs_notice_do_what_they_say(
         asked = told(stack, job)
 
         assert [command[0] for command in asked] == named
-        given = [cronce(*command, *(["--yes"] if command[0] in ASKS else [])) for command in asked]
+        given = [
+            cronce(command[0], *(["--yes"] if command[0] in ASKS else []), *command[1:]) for command in asked
+        ]
         assert [said.code for said in given] == [UNDER_WAY if "--redo" in command else 0 for command in asked]

@@ -20,8 +20,9 @@ from cronce.core import alerting, health, notices
 from cronce.core.acts import Act, What
 from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED
 from cronce.core.alerts import SCHEDULER, SUBJECT_LIMIT, Alert, Trouble, TroubledTime
+from cronce.core.background import Background, NextTime
 from cronce.core.jobstate import Gap, GapReason
-from cronce.core.notices import Background, NextTime, in_words, notice_of
+from cronce.core.notices import in_words, notice_of
 from cronce.core.records import RunRecord, RunRef, StepStatus
 from cronce.core.run import Reason, RunStatus
 from cronce.core.run_story import StepStory
@@ -68,8 +69,14 @@ def alert(trouble: Trouble = Trouble.MISSED, **values: object) -> Alert:
 def commands(body: str) -> list[str]:
     """The commands that a notice names, without the stack that all of them name."""
     found = [line.strip() for line in body.splitlines() if line.startswith("  cronce ")]
-    assert all(line.endswith(f" --stack {STACK}") for line in found), "two stacks may stand in one account"
-    return [line.removeprefix("cronce ").removesuffix(f" --stack {STACK}") for line in found]
+    assert all(line.count(f" --stack {STACK}") == 1 for line in found), "two stacks may stand in one account"
+    return [line.removeprefix("cronce ").replace(f" --stack {STACK}", "") for line in found]
+
+
+def hint(body: str) -> str:
+    """What a notice says after its commands."""
+    lines = body.splitlines()
+    return lines[lines.index("Known already? This ends the reminders:") - 1]
 
 
 # --- the first lines ---
@@ -111,10 +118,15 @@ def test_a_notice_says_which_of_the_two_settings_of_time_was_broken(
 
 
 def test_a_grace_that_is_not_known_is_named_without_its_length() -> None:
-    notice = notice_of(alert(), known(jobs={}))
+    notice = notice_of(alert(), known(running(REF), jobs={}))
 
     assert "Setting broken: grace." in notice.body
     assert f"{JOB} in {STACK}, 2026-03-09T10:00:00Z (UTC)." in notice.body
+
+
+@pytest.mark.parametrize("background", [known(jobs={}), known(unread=True)], ids=["of the job", "of the run"])
+def test_an_item_that_cannot_be_read_is_not_called_a_broken_setting(background: Background) -> None:
+    assert "Setting broken" not in notice_of(alert(), background).body
 
 
 def test_the_last_step_that_was_finished_is_named() -> None:
@@ -198,30 +210,80 @@ GAP = Gap(
 )
 
 
+ASK_TIME = f"did-run {JOB} 2026-03-09T10:00:00Z"
+RETRY, BUSY = f"retry {RUN}", f"runs {JOB} --status running"
+UNKNOWN = ("doctor` names items that cannot be read", [ASK_TIME, "doctor", CLOSE])
+AT_WORK = ("was brought back since then and has not ended", [ASK, CLOSE])
+GOOD = ("has succeeded since then", [ASK, CLOSE])
+
+
+def waiting(reason: Reason, **values: Any) -> RunRecord:
+    return pending(REF, status=RunStatus.WAITING, reason=reason, dispatch=None, **values)
+
+
 @pytest.mark.parametrize(
-    "trouble, background, named",
+    "trouble, background, words, named",
     [
-        (Trouble.MISSED, known(), [f"did-run {JOB} 2026-03-09T10:00:00Z", "doctor", CLOSE]),
-        (Trouble.MISSED, known(pending(REF)), [ASK, "doctor", CLOSE]),
-        (Trouble.MISSED, known(running(REF)), [ASK, f"cancel {RUN}", CLOSE]),
-        (Trouble.MISSED, known(pending(REF, attempt=1)), [ASK, CLOSE]),
-        (Trouble.FAILED, known(ended(Reason.ERROR)), [ASK, f"retry {RUN}", CLOSE]),
+        (Trouble.MISSED, known(), "What was never planned", [ASK_TIME, "doctor", CLOSE]),
+        (Trouble.MISSED, known(unread=True), *UNKNOWN),
+        (Trouble.MISSED, known(jobs={}), *UNKNOWN),
+        (Trouble.MISSED, known(pending(REF)), "Once one does, the run starts", [ASK, "doctor", CLOSE]),
+        (Trouble.MISSED, known(running(REF)), "Only if it hangs", [ASK, f"cancel {RUN}", CLOSE]),
+        (Trouble.MISSED, known(pending(REF, attempt=1)), "waits for an executor", [ASK, "doctor", CLOSE]),
+        (Trouble.MISSED, known(waiting(Reason.BACKOFF, attempt=1)), "next attempt starts", [ASK, CLOSE]),
+        (
+            Trouble.MISSED,
+            known(waiting(Reason.BACKOFF, unknown_since=AT)),
+            "No executor finds its job",
+            [ASK, "list", CLOSE],
+        ),
+        (Trouble.MISSED, known(waiting(Reason.QUEUED)), "hold its places", [ASK, BUSY, CLOSE]),
+        (Trouble.MISSED, known(waiting(Reason.SLEEP, attempt=1)), "It sleeps", [ASK, CLOSE]),
+        (Trouble.MISSED, known(ended(Reason.ERROR, RunStatus.SUCCEEDED)), *GOOD),
+        (Trouble.FAILED, known(ended(Reason.ERROR)), "at the step that failed", [ASK, RETRY, CLOSE]),
+        (Trouble.FAILED, known(ended(Reason.LOST)), "Its worker died", [ASK, RETRY, CLOSE]),
+        (Trouble.FAILED, known(ended(Reason.TIMEOUT)), "raise the job's timeout", [ASK, RETRY, CLOSE]),
+        (Trouble.FAILED, known(ended(Reason.NO_PROGRESS)), "into smaller ones", [ASK, RETRY, CLOSE]),
+        (Trouble.FAILED, known(ended(Reason.UNKNOWN_JOB)), "deploy it first", [ASK, "list", RETRY, CLOSE]),
+        (Trouble.FAILED, known(ended(Reason.EXPIRED)), "is not brought back", [ASK, CLOSE]),
         (
             Trouble.FAILED,
-            known(ended(Reason.STEP_UNCERTAIN), steps=[step("list"), step("pay me", StepStatus.STARTED)]),
-            [ASK, f"resolve {RUN} 'pay me' --done null", f"resolve {RUN} 'pay me' --redo", CLOSE],
+            known(ended(Reason.STEP_UNCERTAIN), steps=[step("list"), step("-pay me", StepStatus.STARTED)]),
+            "Find out whether it was done",
+            [ASK, f"resolve {RUN} --done null -- '-pay me'", f"resolve {RUN} --redo -- '-pay me'", CLOSE],
         ),
         (
             Trouble.FAILED,
             known(ended(Reason.STEP_UNCERTAIN)),
-            [ASK, f"resolve {RUN} STEP --done null", f"resolve {RUN} STEP --redo", CLOSE],
+            "Find out whether it was done",
+            [ASK, f"resolve {RUN} --done null -- STEP", f"resolve {RUN} --redo -- STEP", CLOSE],
         ),
-        (Trouble.LATE, known(ended(Reason.LATE, RunStatus.SKIPPED)), [ASK, f"retry {RUN}", CLOSE]),
+        (Trouble.FAILED, known(running(REF)), *AT_WORK),
+        (Trouble.FAILED, known(waiting(Reason.BACKOFF, attempt=1)), *AT_WORK),
+        (Trouble.FAILED, known(ended(Reason.ERROR, RunStatus.SUCCEEDED)), *GOOD),
+        (
+            Trouble.FAILED,
+            known(ended(Reason.OPERATOR, RunStatus.CANCELLED)),
+            "was cancelled since then",
+            [ASK, CLOSE],
+        ),
+        (Trouble.FAILED, known(), *UNKNOWN),
+        (Trouble.LATE, known(running(REF)), *AT_WORK),
+        (Trouble.LATE, known(ended(Reason.ERROR)), "at the step that failed", [ASK, RETRY, CLOSE]),
+        (Trouble.LATE, known(ended(Reason.ERROR, RunStatus.SUCCEEDED)), *GOOD),
+        (
+            Trouble.LATE,
+            known(ended(Reason.LATE, RunStatus.SKIPPED)),
+            "if the work is still wanted",
+            [ASK, RETRY, CLOSE],
+        ),
+        (Trouble.LATE, known(unread=True), *UNKNOWN),
         (
             Trouble.CATCH_UP_LIMIT,
             known(gap=GAP),
+            "if the work is still wanted",
             [
-                f"did-run {JOB} 2026-03-09T10:00:00Z",
+                ASK_TIME,
                 f"backfill {JOB} --from 2026-03-09T10:00:00Z --to 2026-03-11T10:00:00Z --gaps",
                 CLOSE,
             ],
@@ -229,26 +291,69 @@ GAP = Gap(
         (
             Trouble.OVERLAP,
             known(ended(Reason.OVERLAP, RunStatus.SKIPPED)),
-            [ASK, f"runs {JOB} --status running", f"retry {RUN}", CLOSE],
+            "longer than its interval",
+            [ASK, BUSY, RETRY, CLOSE],
         ),
+        (Trouble.OVERLAP, known(running(REF)), *AT_WORK),
     ],
     ids=[
         "never planned",
+        "cannot be read",
+        "the job's item cannot be read",
         "never started",
         "not finished",
+        "waits to go on",
         "between attempts",
+        "its module is missing",
+        "queued",
+        "asleep",
+        "succeeded meanwhile",
         "failed",
+        "lost",
+        "timeout",
+        "no progress",
+        "unknown job",
+        "expired",
         "in doubt",
         "in doubt, step not known",
+        "failed, retry at work",
+        "failed, retry between attempts",
+        "failed, succeeded since",
+        "failed, cancelled since",
+        "failed, record gone",
+        "late, retry at work",
+        "late, retry failed",
+        "late, succeeded since",
         "late",
+        "late, cannot be read",
         "gap",
         "overlap",
+        "overlap, retry at work",
     ],
 )
-def test_the_commands_are_those_that_help_with_this_trouble(
-    trouble: Trouble, background: Background, named: list[str]
+def test_what_is_advised_helps_with_this_trouble_as_its_run_is_by_now(
+    trouble: Trouble, background: Background, words: str, named: list[str]
 ) -> None:
-    assert commands(notice_of(alert(trouble), background).body) == named
+    body = notice_of(alert(trouble, reminders=1), background).body
+
+    assert commands(body) == named
+    assert words in hint(body)
+
+
+@pytest.mark.parametrize("reason", Reason)
+@pytest.mark.parametrize("status", RunStatus)
+@pytest.mark.parametrize("trouble", [trouble for trouble in Trouble if trouble is not Trouble.SILENT])
+def test_no_advice_disturbs_what_goes_on_or_has_come_right(
+    trouble: Trouble, status: RunStatus, reason: Reason
+) -> None:
+    run = replace(ended(reason), status=status)
+
+    asked = {line.split()[0] for line in commands(notice_of(alert(trouble), known(run)).body)}
+
+    hangs = trouble is Trouble.MISSED and status is RunStatus.RUNNING
+    over = status in {RunStatus.FAILED, RunStatus.SKIPPED}
+    assert ("cancel" in asked) == hangs
+    assert over or not asked & {"retry", "resolve", "backfill"}
 
 
 def test_what_to_do_is_about_the_newest_time() -> None:

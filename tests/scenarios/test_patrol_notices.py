@@ -2,7 +2,8 @@
 
 Invariants:
 - the run, its steps and the stretch of skipped times that a notice speaks of are those of the newest time;
-- what cannot be read is left out: the notice comes, and the patrol is a complete one if it judged everything;
+- what cannot be read is left out, and said to be: the notice comes, and the patrol is a complete one if it
+  judged everything;
 - steps are read of a bounded number of items, of a bounded size, for a bounded time; no two results are held
   at once.
 """
@@ -21,6 +22,9 @@ from cronce.core.jobstate import GapReason
 from cronce.core.records import RunRef, StepRecord, StepStatus
 from cronce.core.run import Notice, Reason
 from cronce.engine import background
+from cronce.engine.metrics import PATROL_COMPLETED
+from cronce.testing import job_key, run_key
+from cronce.testing.keys import gap_key
 from tests.contract.makers import JOB, NOW, failed, gap, ref, running, step
 from tests.scenarios.patrol_world import MINUTE, SECOND, STACK, World, job_state
 
@@ -54,7 +58,7 @@ def test_a_run_in_doubt_is_told_with_the_step_that_somebody_must_settle(world: W
 
     world.patrol()
 
-    assert f"  cronce resolve {run.ref.id} pay --redo --stack {STACK}" in world.notice().body.splitlines()
+    assert f"  cronce resolve {run.ref.id} --redo --stack {STACK} -- pay" in world.notice().body.splitlines()
 
 
 def test_of_a_run_with_very_many_steps_none_is_called_the_last(
@@ -128,6 +132,72 @@ def test_steps_that_cannot_be_read_are_left_out_and_the_patrol_is_complete(world
     assert "Last step finished" not in world.notice().body
     (line,) = world.telemetry.named("patrol.left_out")
     assert line.fields["part"] == f"steps of {ref(0).id}"
+
+
+READS = {"jobs.get_many", "runs.get_many", "runs.get", "index.due"}
+
+
+def refusing_what_a_notice_reads(alert_writes: int = 2) -> Callable[[str, str], None]:
+    """No read is answered between the write that a notice is being published and the one that it is out."""
+    written = 0
+
+    def hook(name: str, when: str) -> None:
+        nonlocal written
+        written += (name, when) == ("alerts.put", "after")
+        if written == alert_writes and when == "before" and name in READS:
+            raise StoreError(f"{name}: no answer")
+
+    return hook
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["a job's", "the scheduler's"])
+def test_a_notice_does_not_wait_for_what_it_says_beside_and_the_patrol_is_complete(
+    world: World, silent: bool
+) -> None:
+    world.store.place(job_state(), *([] if silent else [failed(ref(0), attempt=1)]))
+    world.patrols(int(silent))
+    world.ticking = not silent
+    world.store.on_call(refusing_what_a_notice_reads())
+
+    reports = world.patrols(6 if silent else 1)
+
+    assert [report.complete for report in reports] == [True] * len(reports)
+    assert world.told() == [("opened", SCHEDULER if silent else JOB)]
+    assert world.telemetry.metrics[PATROL_COMPLETED] == 1
+    if not silent:
+        assert "could not be read" in world.notice().body
+        assert "never planned" not in world.notice().body
+
+
+def unreadable_run(world: World) -> None:
+    world.store.place(job_state(expect_by=NOW + timedelta(days=1)), running(ref(0), expect_by=NOW + MINUTE))
+    world.store.spoil(run_key(ref(0)))
+
+
+def unreadable_job(world: World) -> None:
+    world.store.place(job_state(grace=MINUTE, expect_by=NOW + 2 * MINUTE))
+    world.store.spoil(job_key(JOB))
+
+
+def unreadable_gap(world: World) -> None:
+    skipped = gap(reason=GapReason.CATCH_UP_LIMIT, notice=Notice.PENDING)
+    world.store.place(skipped)
+    world.store.spoil(gap_key(skipped))
+
+
+@pytest.mark.parametrize("spoil", [unreadable_run, unreadable_job, unreadable_gap])
+def test_what_is_there_and_cannot_be_read_is_neither_never_planned_nor_a_broken_setting(
+    world: World, spoil: Callable[[World], None]
+) -> None:
+    spoil(world)
+
+    world.patrols(4)
+
+    body = world.notice().body
+    assert "names items that cannot be read: mend those first" in body
+    assert f"  cronce doctor --stack {STACK}" in body.splitlines()
+    assert "never planned" not in body
+    assert "Setting broken" not in body
 
 
 def test_a_stretch_of_skipped_times_is_told_with_the_command_that_makes_runs_of_it(world: World) -> None:

@@ -8,20 +8,18 @@ id follows from stack and alert alone, so the same notice published twice can be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
-from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED, ref_of
-from cronce.core.alerts import SCHEDULER, SUBJECT_LIMIT, Alert, NoticeText, Trouble, TroubledTime
+from cronce.core.alerting import ACKNOWLEDGED, RECOVERED, REMOVED
+from cronce.core.alerts import SCHEDULER, SUBJECT_LIMIT, Alert, NoticeText, Trouble
+from cronce.core.background import Background
 from cronce.core.durations import duration_text
 from cronce.core.errors import DefinitionError
 from cronce.core.instants import to_key, to_text
-from cronce.core.jobstate import Gap, JobState
-from cronce.core.records import RunRecord, RunRef, StepStatus
+from cronce.core.records import RunRecord, StepStatus
 from cronce.core.remedies import remedies
 from cronce.core.run import Reason, RunStatus
-from cronce.core.run_story import StepStory
-from cronce.core.values import dataclass
 from cronce.core.zones import load_zone
 
 OUTLOOK = 50
@@ -45,40 +43,6 @@ _ENDED = {
 _ENDS = {RECOVERED: "Recovered", REMOVED: "Removed", ACKNOWLEDGED: "Acknowledged"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NextTime:
-    """A time that a silent scheduler has not planned yet."""
-
-    job: str
-    at: datetime
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Background:
-    """What a notice says beside its alert, as far as it is known.
-
-    Attributes:
-        stack: its name.
-        jobs: those that the notice names.
-        runs: of the times that the alert lists.
-        steps: of the run of the newest of them, in the order in which they were recorded.
-        gap: the stretch of skipped times that begins with the newest of them.
-        outlook: what a silent scheduler has not planned: the oldest first.
-    """
-
-    stack: str
-    jobs: Mapping[str, JobState]
-    runs: Mapping[RunRef, RunRecord]
-    steps: Sequence[StepStory] = ()
-    gap: Gap | None = None
-    outlook: Sequence[NextTime] = ()
-
-    def zone(self, job: str) -> str | None:
-        """The zone of a job's schedule, if the job is known."""
-        state = self.jobs.get(job)
-        return state.schedule.get("tz", "UTC") if state else None
-
-
 def notice_of(alert: Alert, known: Background) -> NoticeText:
     """The notice that an alert owes in its present state.
 
@@ -92,7 +56,7 @@ def notice_of(alert: Alert, known: Background) -> NoticeText:
         parts += ["", *_times(alert, known, scheduler)]
     if alert.is_open:
         parts += _outlook(known) if scheduler else []
-        parts += ["", *remedies(alert, known.stack, known.runs, known.steps, known.gap)]
+        parts += ["", *remedies(alert, known)]
     parts += ["", f"Open since {to_text(alert.since)}."]
     kind = _kind(alert)
     return NoticeText(
@@ -194,8 +158,8 @@ def _of_job(alert: Alert, known: Background) -> Iterator[str]:
         return
     word = _capital(f"{'still ' if alert.reminders else ''}{_WORDS[time.trouble]}")
     yield f"{word}: {alert.scope} in {known.stack}, {when}{by_hand}{more}."
-    broken = _broken(time, alert, known)
-    asked = _asked(known.runs.get(ref_of(time, alert.scope)))
+    broken = _broken(alert, known)
+    asked = _asked(known.newest_run(alert))
     yield f"{_capital(time.detail)}.{asked}" + (f" Setting broken: {broken}." if broken else "")
     done = next((step for step in reversed(known.steps) if step.status is StepStatus.DONE), None)
     if done:
@@ -211,12 +175,12 @@ def _asked(run: RunRecord | None) -> str:
     return f" The scheduler has asked {often} by now."
 
 
-def _broken(time: TroubledTime, alert: Alert, known: Background) -> str | None:
-    """Which of a job's two settings of time was broken, and what it is."""
-    run, state = known.runs.get(ref_of(time, alert.scope)), known.jobs.get(alert.scope)
-    if time.trouble is Trouble.MISSED:
+def _broken(alert: Alert, known: Background) -> str | None:
+    """Which of a job's two settings of time was broken, and what it is; of what cannot be read, neither."""
+    run, state, trouble = known.newest_run(alert), known.jobs.get(alert.scope), alert.newest.trouble
+    if trouble is Trouble.MISSED and (run is not None or known.never_planned(alert)):
         return f"grace {duration_text(state.grace)}" if state else "grace"
-    if time.trouble is Trouble.FAILED and run is not None and run.reason is Reason.TIMEOUT:
+    if trouble is Trouble.FAILED and run is not None and run.reason is Reason.TIMEOUT:
         return f"timeout {duration_text(run.timeout)}"
     return None
 

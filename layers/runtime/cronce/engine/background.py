@@ -11,9 +11,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cronce.core.alerting import ref_of
-from cronce.core.alerts import SCHEDULER, Alert, Trouble, TroubledTime
+from cronce.core.alerts import SCHEDULER, Alert, Trouble
+from cronce.core.background import Background, NextTime
 from cronce.core.jobstate import Gap, JobState
-from cronce.core.notices import OUTLOOK, Background, NextTime
+from cronce.core.notices import OUTLOOK
 from cronce.core.ports import Clock, DueIndex, JobStore, RunStore, StepStore
 from cronce.core.records import RunRecord, RunRef, StepRecord
 from cronce.core.run import DueKind
@@ -56,21 +57,27 @@ class Library:
         """What is known by now of what an alert lists."""
         if alert.scope == SCHEDULER:
             return self._of_scheduler(alert)
+        newest = ref_of(alert.newest, alert.scope)
         states: Mapping[str, JobState] = {}
+        with self.log.beside(f"job {alert.scope}"):
+            states = self.jobs.get_many([alert.scope]).states
         runs: Mapping[RunRef, RunRecord] = {}
         gap: Gap | None = None
-        with self.log.part(f"what to say about {alert.scope}"):
-            states = self.jobs.get_many([alert.scope]).states
+        unread = True
+        with self.log.beside(f"what became of {newest.id}"):
             runs = self.runs.get_many([ref_of(time, alert.scope) for time in alert.times])
-            gap = self._gap(alert.newest, alert.scope)
-        run = runs.get(ref_of(alert.newest, alert.scope))
+            # What cannot be read is left out there, as what is absent is: only the run itself says which.
+            if newest not in runs and self.runs.get(newest) is None:
+                gap = self._gap(alert.newest.trouble, newest)
+            unread = False
+        run = runs.get(newest)
         steps = self._steps(run) if run is not None and run.attempt and alert.is_open else ()
-        return Background(stack=self.stack, jobs=states, runs=runs, steps=steps, gap=gap)
+        return Background(stack=self.stack, jobs=states, runs=runs, steps=steps, gap=gap, unread=unread)
 
     def _of_scheduler(self, alert: Alert) -> Background:
         states: Mapping[str, JobState] = {}
         waiting: list[str] = []
-        with self.log.part(f"what to say about {alert.scope}"):
+        with self.log.beside(f"what to say about {alert.scope}"):
             if alert.is_open:
                 lines = self.index.due(DueKind.JOB, None, OUTLOOK)
                 waiting = [line.job for line in lines if line.job]
@@ -88,11 +95,11 @@ class Library:
             outlook=sorted(outlook, key=lambda coming: (coming.at, coming.job)),
         )
 
-    def _gap(self, time: TroubledTime, job: str) -> Gap | None:
+    def _gap(self, trouble: Trouble, ref: RunRef) -> Gap | None:
         """The stretch of skipped times that begins with a time."""
-        if time.trouble not in {Trouble.LATE, Trouble.CATCH_UP_LIMIT}:
+        if trouble not in {Trouble.LATE, Trouble.CATCH_UP_LIMIT}:
             return None
-        return next((gap for gap in self.runs.gaps(job).records if gap.first == time.scheduled_at), None)
+        return next((gap for gap in self.runs.gaps(ref.job).records if gap.first == ref.scheduled_at), None)
 
     def _steps(self, run: RunRecord) -> Sequence[StepStory]:
         """The steps of a run, unless they are very many, very large, or slow to come.
