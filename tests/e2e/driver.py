@@ -155,6 +155,15 @@ class Driver:
 
         return wait_for(what, look, seconds)
 
+    def alarm(self, logical_id: str, seconds: float) -> Item:
+        """What an alarm says when it goes off, as it arrives in that queue."""
+        return self.message(logical_id, lambda message: self.is_alarm(message, logical_id), seconds)
+
+    def is_alarm(self, message: Item, logical_id: str) -> bool:
+        """Whether a message of the topic says that an alarm went off."""
+        body = json.loads(message["Message"]) if message["Message"].startswith("{") else {}
+        return body.get("AlarmName") == self.physical_ids[logical_id] and body["NewStateValue"] == "ALARM"
+
     def taken(self, output: str) -> list[Item]:
         """The messages that wait in a queue; they are removed from it.
 

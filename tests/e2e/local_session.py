@@ -152,10 +152,10 @@ def use(folder: Path) -> Session:
         listed = Cronce(folder, {})("list")
         updated = update.process.wait(240)
         seconds["make local-update"] = time.perf_counter() - started
-        (folder / "functions/jobs/broken.py").write_text(BROKEN)
-        broken = Terminal(["update"], folder)
         second = Terminal(["--port", str(port)], folder)
         refused = second.process.wait(60)
+        (folder / "functions/jobs/broken.py").write_text(BROKEN)
+        broken = Terminal(["update"], folder)
         terminal.wait_for(r"executor +run\.succeeded run=changed@", 150)
         not_built = broken.process.wait(240)
     finally:

@@ -48,8 +48,7 @@ def test_a_job_that_cannot_be_used_is_said_in_few_lines(session: Session) -> Non
     status, said = session.broken
     assert status == 1
     assert "jobs.broken: DefinitionError: cron expression 'each minute'" in said
-    assert (session.folder / ".make/local/failed.log").read_text().count("\n") > len(said.splitlines())
-    assert ".make/local/failed.log" in said
+    assert "Nothing was built" in said
     assert len(said.splitlines()) < 15
     assert "Traceback" not in said
 

@@ -4,7 +4,7 @@
 * A worker that is killed is replaced: finished steps are not repeated, the interrupted one keeps its key.
 * A run that never comes back ends at its timeout; one longer than an invocation goes on in the next.
 * Duplicates (ticks, executor events) run nothing twice. Poison goes to its queue and blocks nothing.
-* A missed run is told by its job's name and its time.
+* A missed run is told by its job's name and its time, a failed one with its error; both raise their alarm.
 """
 
 from __future__ import annotations
@@ -131,11 +131,26 @@ def test_a_repeated_event_runs_nothing_twice(main: Driver) -> None:
     assert done(main, run) == {"first": 1, "second": 1, "third": 1}
 
 
+def test_a_failed_run_is_told_with_its_error_and_raises_the_alarm(main: Driver) -> None:
+    run = main.first_run("forbidden", status="FAILED", seconds=FIRST_RUN)
+    notice = main.message(
+        "the notice", lambda message: "Failed: forbidden" in message.get("Subject", ""), 150
+    )
+    assert run["sk"].removeprefix("RUN#") in notice["Message"]
+    assert "(AccessDeniedException) when calling the DeleteItem operation" in notice["Message"]
+    commands = [line for line in notice["Message"].splitlines() if "cronce retry" in line]
+    assert all(main.stack.name in line for line in commands)
+    assert commands
+    main.alarm("JobsFailedAlarm", 120)
+
+
 def test_a_missed_run_is_told_by_name_and_time(main: Driver) -> None:
     run = wait_for("the first run of slow", lambda: main.runs("slow"), FIRST_RUN)[0]
     notice = main.message("the notice", lambda message: "slow" in message.get("Subject", ""), 150)
     assert notice["MessageAttributes"]["scope"]["Value"] == "slow"
     assert run["sk"].removeprefix("RUN#") in notice["Message"]
+    assert "Setting broken: grace 1m" in notice["Message"]
+    main.alarm("JobsMissedAlarm", 120)
 
 
 def test_a_killed_worker_is_replaced_and_its_run_goes_on_where_it_stopped(
