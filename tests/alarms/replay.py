@@ -46,6 +46,8 @@ QUEUES = (RULE_QUEUE, STREAM_QUEUE, EXECUTOR_QUEUE)
 ERRORS, THROTTLES = "Errors", "Throttles"
 BOTH_RULES = timedelta(seconds=8)
 """Until then the watchdog's rule has fired too."""
+MADE_BEFORE = timedelta(minutes=10)
+"""A deployment makes alarms first, rules last. So long before, their warm-up is over when a fault begins."""
 DELIVERIES = 200
 """Bound of deliveries in one minute."""
 
@@ -199,7 +201,7 @@ def max_event_age(template: Template) -> int:
 def replay(
     start: datetime, folder: Path, deployed: Stack, begin: StartStack = memory_stack
 ) -> Iterator[Replay]:
-    """A new stack until the end of the block, its alarms made at its first minute.
+    """A new stack until the end of the block, its alarms made minutes before its first tick.
 
     Args:
         start: a full minute; nothing has been played yet.
@@ -210,7 +212,9 @@ def replay(
     template = Template.parse(json.dumps(deployed.template), "the translated template")
     with jobs_set_aside(), TemporaryDirectory() as place, begin(start) as stack:
         sys.path.insert(0, "")  # the place of the release; the stack undoes it
-        replayed = Replay(stack, AlarmWatch(alarms(template, STACK), start), folder, Path(place))
+        replayed = Replay(
+            stack, AlarmWatch(alarms(template, STACK), start - MADE_BEFORE), folder, Path(place)
+        )
         replayed.deploy({})
         yield replayed
 

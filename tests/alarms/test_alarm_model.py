@@ -4,7 +4,7 @@ Invariants:
 - P93: every example of the user guide has the state that the guide gives, under each of the four treatments;
 - CloudFormation's defaults are the model's, and what is not modelled is an error;
 - a warm-up ends with the first full window, or at its end if that was asked for;
-- statistics over periods, and metric math, are CloudWatch's.
+- statistics over periods are CloudWatch's; a query gives the series that it asks for, the worst of them.
 
 Pages of the Amazon CloudWatch User Guide (https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/):
 alarms-and-missing-data.html (MISSING), alarm-evaluation.html (EVALUATION), alarm-warm-up.html; and its
@@ -21,7 +21,6 @@ import pytest
 
 from cronce_tools.local.alarm_model import AlarmModel, State, Treatment
 from cronce_tools.local.alarms import Alarm
-from cronce_tools.local.metric_math import MathError, evaluate
 from cronce_tools.local.metrics import MINUTE, Metrics, Points, Series
 
 MISSING, OLD = "alarms-and-missing-data", "AlarmThatSendsEmail, 2018"
@@ -214,57 +213,51 @@ def test_other_dimensions_are_another_series() -> None:
     assert metrics.statistic(Series.named("AWS/Lambda", "Errors", {}), "Sum", NOON, 1) == [None]
 
 
-def metric(name: str) -> dict[str, Any]:
-    of = {"Namespace": "AWS/Lambda", "MetricName": name, "Dimensions": [{"Name": "F", "Value": {"Ref": "f"}}]}
-    return {
-        "Id": name[0].lower(),
-        "MetricStat": {"Metric": of, "Period": 60, "Stat": "Sum"},
-        "ReturnData": False,
-    }
+def on_query(text: str) -> Alarm:
+    """An alarm on a query, as the template has it."""
+    query = {"Id": "jobs", "Expression": {"Fn::Sub": text}, "Period": 60, "ReturnData": True}
+    settings = {"EvaluationPeriods": 1, "TreatMissingData": "notBreaching", "Metrics": [query]}
+    return Alarm("Any", {**SETTINGS, **settings}, "shop")
 
 
-def test_an_alarm_on_an_expression_looks_at_what_the_expression_gives() -> None:
-    queries = [{"Id": "all", "Expression": "SUM(METRICS())"}, metric("Errors"), metric("Throttles")]
-    properties = {
-        **SETTINGS,
-        "EvaluationPeriods": 1,
-        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
-        "TreatMissingData": "notBreaching",
-        "Metrics": queries,
-    }
-    alarm = Alarm("Any", properties, "shop")
-    metrics = recorded(Errors=[1.0, None, 1.0], Throttles=[1.0, None, None])
-    assert alarm.points(metrics, NOON) == [2.0, None, 1.0]
-    assert [alarm.state(metrics, NOON - back * MINUTE) for back in (2, 0)] == [ALARM, OK]
+def by_job(**values: list[float | None]) -> Metrics:
+    """A metric of jobs, in each of the minutes before NOON, and what is like it but another one."""
+    metrics = Metrics()
+    for job, row in values.items():
+        for back, value in enumerate(reversed(row), 1):
+            if value is not None:
+                at = NOON - back * MINUTE
+                metrics.record(Series.named("cronce", "Bad", {"stack": "shop", "job": job}), at, value)
+                metrics.record(Series.named("cronce", "Bad", {"stack": "mill", "job": f"{job}2"}), at, 9)
+                metrics.record(Series.named("cronce", "Bad", {"stack": "shop"}), at, 9)
+                metrics.record(Series.named("cronce", "Good", {"stack": "shop", "job": job}), at, 9)
+    return metrics
 
 
-A: Points = [1, None, 3, None]
-B: Points = [10, 20, None, None]
+QUERY = (
+    'SELECT MAX(Bad) FROM SCHEMA("cronce", stack, job) '
+    "WHERE stack = '${AWS::StackName}' GROUP BY job ORDER BY MAX() DESC LIMIT 2"
+)
 
 
-# "Using math expressions with CloudWatch metrics": a point needs both sides; functions over an array take
-# what is there; FILL gives a value to periods without one.
+# User guide, "Metrics Insights query components and syntax": GROUP BY gives a series for each value, of which
+# LIMIT keeps the first by ORDER BY. A series exists only while it has data (Acting_Alarm_Changes).
+def test_a_query_gives_the_worst_series_of_those_that_have_data() -> None:
+    metrics = by_job(belt=[0.0, 1.0], bank=[0.0, 0.0], menu=[None, 2.0], gone=[3.0, *[None] * 30])
+    found = on_query(QUERY).contributors(metrics, NOON)
+    assert {job: points[-2:] for job, points in found.items()} == {"menu": [None, 2.0], "belt": [0.0, 1.0]}
+
+
 @pytest.mark.parametrize(
-    "expression, expected",
+    "old, new",
     [
-        ("a", A),
-        ("a + b", [11, None, None, None]),
-        ("SUM([a, b])", [11, 20, 3, None]),
-        ("SUM(METRICS())", [11, 20, 3, None]),
-        ("MAX([a, b]) - MIN([a, b])", [9, 0, 0, None]),
-        ("AVG(METRICS()) * 2", [11, 40, 6, None]),
-        ("FILL(a, 0) + FILL(b, 0)", [11, 20, 3, 0]),
-        ("2 * 3 + b / 10", [7, 8, None, None]),
+        ("MAX(Bad)", "SUM(Bad)"),
+        (" GROUP BY job", ""),
+        ("BY job", "BY day"),
+        (" LIMIT 2", ""),
+        ("stack, job", "job"),
     ],
 )
-def test_metric_math_is_cloudwatchs(expression: str, expected: Points) -> None:
-    assert evaluate(expression, {"a": A, "b": B}) == expected
-
-
-@pytest.mark.parametrize(
-    "expression",
-    ["c", "a +", "RATE(a)", "SUM(a)", "FILL(a, REPEAT)", "2", "[a, b]", "a ** 2", "FILL([a], 0)", "[[a]]"],
-)
-def test_metric_math_that_is_not_modelled_is_an_error(expression: str) -> None:
-    with pytest.raises(MathError):
-        evaluate(expression, {"a": A, "b": B})
+def test_a_query_that_is_not_modelled_is_an_error(old: str, new: str) -> None:
+    with pytest.raises(ValueError, match="not modelled"):
+        on_query(QUERY.replace(old, new)).contributors(by_job(belt=[1.0]), NOON)

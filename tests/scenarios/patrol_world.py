@@ -13,6 +13,7 @@ from cronce.core.ports import Notifier
 from cronce.core.records import RunRecord, RunRef
 from cronce.core.run import RunStatus
 from cronce.core.schedule import Cron
+from cronce.engine.job_gauges import JobGauges
 from cronce.engine.ledger import Ledger
 from cronce.engine.operations import Operations
 from cronce.engine.patrol_report import PatrolReport
@@ -58,7 +59,7 @@ class World:
     def now(self) -> datetime:
         return self.clock.now()
 
-    def watchdog(self, notifier: Notifier | None = None) -> Watchdog:
+    def watchdog(self, notifier: Notifier | None = None, job_gauges: JobGauges | None = None) -> Watchdog:
         store = self.store
         return Watchdog(
             WatchdogPorts(
@@ -72,6 +73,7 @@ class World:
                 alerts=store.alerts,
                 notifier=notifier or self.notifier,
                 telemetry=self.telemetry,
+                job_gauges=job_gauges,
             ),
             STACK,
         )

@@ -3,6 +3,7 @@
 Invariants:
 - every PENDING run is dispatched, with or without the stream, ever more rarely;
 - the sweep's own writes dispatch nothing a second time;
+- a run is counted as started by the sweep once, however often it is asked for;
 - ten thousand pending runs delay nothing else, nor do thousands of queued ones.
 """
 
@@ -106,6 +107,25 @@ def test_a_dispatch_that_is_refused_is_counted_and_tried_again_in_two_minutes(wo
     world.clock.advance(2 * MINUTE)
     assert world.sweep() == SweepReport(dispatched=3)
     assert sorted(world.invoker.refs) == refs
+    assert world.telemetry.metrics[STARTS_BY_SWEEP] == 3
+
+
+def test_a_run_that_the_sweep_asks_for_again_and_again_counts_once_and_again_when_it_waits_anew(
+    world: World,
+) -> None:
+    world.declare(lambda run: 1 / 0, retry=Retry(attempts=2, base="1s"))
+    ref = world.plan()
+    world.store.drain_stream()
+    for _ in range(12 * 60):
+        world.clock.advance(MINUTE)
+        world.sweep()
+    assert world.run(ref).dispatches > 20
+    assert len(world.telemetry.named("run.started_by_sweep")) == world.run(ref).dispatches
+    assert world.telemetry.metrics[STARTS_BY_SWEEP] == 1
+    world.invoker.drain()
+    world.execute(ref)
+    world.minutes(4, stream=False)
+    assert world.telemetry.metrics[STARTS_BY_SWEEP] == 2
 
 
 def test_i21_ten_thousand_pending_runs_delay_no_lost_claim_no_wakeup_and_no_timeout(world: World) -> None:

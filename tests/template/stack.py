@@ -55,11 +55,25 @@ def names_in(value: object) -> set[str]:
             return {name}
         case {"Fn::Sub": str(text)}:
             return set(SUB_NAME.findall(text))
+        case {"Fn::Sub": [str(text), dict(variables)]}:
+            return set(SUB_NAME.findall(text)) - set(variables) | names_in(variables)
         case dict():
             return {name for part in value.values() for name in names_in(part)}
         case list():
             return {name for part in value for name in names_in(part)}
     return set()
+
+
+def text_of(value: object) -> str:
+    """The text of `Fn::Sub`, its own variables put in; names of the template stay in it."""
+    match value:
+        case {"Fn::Sub": [str(text), dict(variables)]}:
+            for name, part in variables.items():
+                text = text.replace(f"${{{name}}}", text_of(part))
+            return text
+        case {"Fn::Sub": str(text)} | str(text):
+            return text
+    raise AssertionError(f"no text: {value!r}")
 
 
 def as_list(value: object) -> list[Any]:

@@ -5,7 +5,8 @@ Invariants:
 - metrics of AWS are those of functions, queues and tables of this stack, in the namespace that has them;
 - all alarms are on it, and the logs that it shows are the functions' own;
 - widgets do not lie on one another, and there are few enough metrics for a dashboard that is free;
-- it is there unless somebody leaves it out, and its name says stack and Region.
+- it is there unless somebody leaves it out, and its name says stack and Region;
+- the pages have its link, and say that the fourth of an account costs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from cronce.engine import metrics
-from tests.template.stack import Stack
+from tests.template.stack import ROOT, Stack, text_of
 
 FREE = 50
 """Metrics that a dashboard of the free tier has at most; aws.amazon.com/cloudwatch/pricing."""
@@ -39,8 +40,9 @@ OF_AWS = {
 """Metrics as the services' own pages name them."""
 
 
-def widgets(stack: Stack) -> list[dict[str, Any]]:
-    text = stack.properties("StackDashboard")["DashboardBody"]["Fn::Sub"]
+def widgets(stack: Stack, *conditions: str) -> list[dict[str, Any]]:
+    made = stack.under("HasDashboard", *conditions)
+    text = text_of(made.properties("StackDashboard")["DashboardBody"])
     found: list[dict[str, Any]] = json.loads(text)["widgets"]
     return found
 
@@ -96,10 +98,14 @@ def test_a_gauge_is_shown_by_its_maximum_and_a_count_by_its_sum(stack: Stack) ->
             assert options["stat"] == ("Maximum" if name in gauges else "Sum"), name
 
 
-def test_all_alarms_are_on_it(stack: Stack) -> None:
-    made = stack.under("HasDashboard")
-    (alarms,) = [widget["properties"]["alarms"] for widget in widgets(made) if widget["type"] == "alarm"]
-    assert alarms == [f"${{{name}.Arn}}" for name in made.of_type("AWS::CloudWatch::Alarm")]
+@pytest.mark.parametrize("asked", [(), ("HasJobMetrics",)])
+def test_all_alarms_are_on_it(stack: Stack, asked: tuple[str, ...]) -> None:
+    (alarms,) = [
+        widget["properties"]["alarms"] for widget in widgets(stack, *asked) if widget["type"] == "alarm"
+    ]
+    made = stack.under(*asked).of_type("AWS::CloudWatch::Alarm")
+    assert len(alarms) == len(set(alarms))
+    assert set(alarms) == {f"${{{name}.Arn}}" for name in made}
 
 
 def test_the_logs_that_it_shows_are_the_functions_own(stack: Stack) -> None:
@@ -135,3 +141,12 @@ def test_it_can_be_left_out_and_its_name_is_its_own(stack: Stack) -> None:
     assert stack.template["Parameters"]["Dashboard"]["Default"] == "one"
     assert "StackDashboard" in stack.under("HasDashboard").template["Resources"]
     assert "StackDashboard" not in stack.under().template["Resources"]
+
+
+def test_the_pages_have_its_link_and_what_the_fourth_of_an_account_costs() -> None:
+    name = "<stack>-<Region>"
+    link = f"https://console.aws.amazon.com/cloudwatch/home?region=<Region>#dashboards/dashboard/{name}"
+    assert link in (ROOT / "docs/alarms.md").read_text()
+    deploy = " ".join((ROOT / "docs/deploy.md").read_text().split())
+    assert "the fourth stack of an account" in deploy
+    assert "`Dashboard: none`" in deploy

@@ -4,35 +4,32 @@ Invariants:
 - nobody has metrics by job who did not ask for them;
 - P98: a job that is removed is no contributor any more, and raises nothing;
 - a job in trouble is a contributor in ALARM by its name, others are not, and it ends with its alert;
-- the query names the metric, the dimensions and the stack that the watchdog publishes.
+- the query asks for what the watchdog publishes, or there would be no contributor;
+- the page says how many jobs it tells at most.
 """
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from cronce.bootstrap.process import forget
 from cronce.engine.metrics import JOB_IN_TROUBLE
-from cronce_tools.local.alarm_model import AlarmModel, State
+from cronce_tools.local.alarm_model import State
+from cronce_tools.local.alarms import alarms
 from cronce_tools.local.metrics import MINUTE
 from cronce_tools.local.stack import STACK, LocalStack, local_stack
-from tests.template.stack import Stack
+from cronce_tools.local.template import Template
+from tests.template.stack import ROOT, Stack
 from tests.template.test_permissions_used import only_jobs_of
 
 NOON = datetime(2026, 10, 30, 12, tzinfo=UTC)
 ALARM = "JobInTroubleAlarm"
-QUERY = re.compile(
-    r'SELECT MAX\((\w+)\) FROM SCHEMA\("(\w+)", (\w+), (\w+)\) '
-    r"WHERE stack = '\$\{AWS::StackName\}' GROUP BY job ORDER BY MAX\(\) DESC LIMIT 500"
-)
-"""A query returns at most 500 series and an alarm looks at three hours of them; Amazon CloudWatch User Guide,
-"Metrics Insights quotas"."""
 BELT = """
 from cronce import Cron, PermanentError, job
 
@@ -60,24 +57,11 @@ def stack_with(folder: Path, monkeypatch: pytest.MonkeyPatch, asked: str) -> Ite
 
 
 def contributors(stack: Stack, local: LocalStack, before: datetime) -> dict[str, State]:
-    """What the alarm says of each job: a series is there as long as it has data in what is looked at."""
-    properties = stack.properties(ALARM)
-    (query,) = properties["Metrics"]
-    found = QUERY.fullmatch(query["Expression"]["Fn::Sub"])
-    assert found
-    metric, namespace, *dimensions = found.groups()
-    model = AlarmModel.of(properties)
-    states = {}
-    for series in list(local.metrics.points):
-        named = dict(series.dimensions)
-        if (series.namespace, series.name) != (namespace, metric) or set(named) != set(dimensions):
-            continue
-        points = local.metrics.statistic(
-            series, "Maximum", before, model.range, timedelta(seconds=query["Period"])
-        )
-        if named["stack"] == STACK and any(point is not None for point in points):
-            states[named["job"]] = model.state(points)
-    return states
+    """What the alarm says of each job."""
+    template = Template.parse(json.dumps(stack.template), "the translated template")
+    (alarm,) = [one for one in alarms(template, STACK, ["HasJobMetrics"]) if one.logical_id == ALARM]
+    found = alarm.contributors(local.metrics, before)
+    return {job: alarm.model.state(points) for job, points in found.items()}
 
 
 def later(local: LocalStack) -> datetime:
@@ -121,12 +105,14 @@ def test_nobody_has_them_who_did_not_ask(
     assert stack.environment("WatchdogFunction")["CRONCE_JOB_METRICS"] == {"Ref": "JobMetrics"}
 
 
-def test_the_query_names_the_metric_of_the_code_and_the_alarm_tells_both_ways(stack: Stack) -> None:
+def test_the_alarm_tells_both_ways_and_says_what_happened(stack: Stack) -> None:
     properties = stack.properties(ALARM)
-    (query,) = properties["Metrics"]
-    found = QUERY.fullmatch(query["Expression"]["Fn::Sub"])
-    assert found
-    assert found.groups() == (JOB_IN_TROUBLE, "cronce", "stack", "job")
     assert properties["AlarmActions"] == properties["OKActions"] == [{"Ref": "NoticeTopic"}]
     assert properties["TreatMissingData"] == "notBreaching"
     assert len(properties["AlarmDescription"]) <= 1024
+
+
+def test_what_is_told_at_most_is_on_the_page() -> None:
+    section = (ROOT / "docs/alarms.md").read_text().partition("### JobInTrouble\n")[2].partition("\n### ")[0]
+    assert "100 contributors" in section
+    assert "500 jobs" in section

@@ -21,7 +21,7 @@ import pytest
 
 from cronce.core.records import RunRef
 from cronce_tools.local.stack import LocalStack, event, local_stack
-from tests.template.stack import Stack
+from tests.template.stack import Stack, text_of
 from tests.template.test_permissions_used import only_jobs_of
 
 NOON = datetime(2026, 10, 30, 12, tzinfo=UTC)
@@ -79,7 +79,7 @@ def queries(stack: Stack) -> dict[str, tuple[str, list[str]]]:
         name: (properties["QueryString"], [group["Ref"] for group in properties["LogGroupNames"]])
         for name, properties in stack.of_type("AWS::Logs::QueryDefinition").items()
     }
-    body = json.loads(stack.properties("StackDashboard")["DashboardBody"]["Fn::Sub"])
+    body = json.loads(text_of(stack.under("HasDashboard").properties("StackDashboard")["DashboardBody"]))
     (text,) = [widget["properties"]["query"] for widget in body["widgets"] if widget["type"] == "log"]
     sources, query = text.split(" | fields ", 1)
     found["StackDashboard"] = (f"fields {query}", re.findall(r"SOURCE '\$\{(\w+)\}'", sources))

@@ -1,30 +1,29 @@
 """The template's own alarms, judged on metrics that were recorded locally.
 
-`alarm_model` has CloudWatch's rules. An alarm is on one metric, or on an expression over several. What stands
-in the template for the name of a resource is the resource's logical id here, for the stack's name the name
-that the caller gives.
+`alarm_model` has CloudWatch's rules. An alarm is on one metric, or on a query that gives a series for each
+value of a dimension: its contributors. What stands in the template for the name of a resource is the
+resource's logical id here, for the stack's name the name that the caller gives.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from cronce_tools.local.alarm_model import AlarmModel, State
-from cronce_tools.local.metric_math import evaluate
 from cronce_tools.local.metrics import MINUTE, Metrics, Points, Series
 from cronce_tools.local.template import Template
 
-
-@dataclass(frozen=True)
-class _Look:
-    """So many periods of these metrics, up to an instant."""
-
-    metrics: Metrics
-    end: datetime
-    periods: int
+_QUERY = re.compile(
+    r'SELECT MAX\((?P<metric>\w+)\) FROM SCHEMA\("(?P<namespace>\w+)", (?P<dimensions>\w+, \w+)\) '
+    r"WHERE (?P<where>\w+) = '(?P<value>[^']+)' GROUP BY (?P<by>\w+) ORDER BY MAX\(\) DESC "
+    r"LIMIT (?P<limit>\d+)"
+)
+"""The one form of a Metrics Insights query that is modelled; Amazon CloudWatch User Guide, "Metrics Insights
+query components and syntax"."""
 
 
 @dataclass(frozen=True)
@@ -57,34 +56,47 @@ class Alarm:
         return self.model.state(self.points(metrics, now), before)
 
     def points(self, metrics: Metrics, now: datetime, periods: int | None = None) -> Points:
-        """What it looks at, up to the last whole minute before `now`.
+        """What an alarm on one metric looks at, up to the last whole minute before `now`.
 
         Args:
             metrics: what was recorded.
             now: the present.
             periods: how many; None: as many as CloudWatch looks at.
         """
-        looked_at = _Look(metrics, now.replace(second=0, microsecond=0), periods or self.model.range)
-        if "MetricName" in self.properties:
-            return self._of_metric(looked_at, self.properties, self.properties["Statistic"])
-        queries = self.properties["Metrics"]
-        known = {
-            query["Id"]: self._of_metric(
-                looked_at,
-                {**query["MetricStat"]["Metric"], "Period": query["MetricStat"]["Period"]},
-                query["MetricStat"]["Stat"],
-            )
-            for query in queries
-            if "MetricStat" in query
-        }
-        (returned,) = (query for query in queries if query.get("ReturnData", True))
-        return evaluate(returned["Expression"], known) if "Expression" in returned else known[returned["Id"]]
-
-    def _of_metric(self, looked_at: _Look, of: Mapping[str, Any], statistic: str) -> Points:
+        of = self.properties
         named = {each["Name"]: physical(each["Value"], self.stack) for each in of.get("Dimensions", ())}
         series = Series.named(of["Namespace"], of["MetricName"], named)
-        period = timedelta(seconds=int(of["Period"]))
-        return looked_at.metrics.statistic(series, statistic, looked_at.end, looked_at.periods, period)
+        looked_at = periods or self.model.range
+        return metrics.statistic(series, of["Statistic"], _whole(now), looked_at, _period(of))
+
+    def contributors(self, metrics: Metrics, now: datetime) -> dict[str, Points]:
+        """What an alarm on a query looks at: the points of each series, by the value that groups them.
+
+        A series is there while it has a point in what is looked at.
+
+        Args:
+            metrics: what was recorded.
+            now: the present.
+
+        Raises:
+            ValueError: the query is not one that is modelled here.
+        """
+        (query,) = self.properties["Metrics"]
+        text = physical(query["Expression"], self.stack)
+        asked = _QUERY.fullmatch(text)
+        if asked is None or {asked["where"], asked["by"]} != set(asked["dimensions"].split(", ")):
+            raise ValueError(f"the query of {self.logical_id} is not modelled: {text}")
+        found: dict[str, Points] = {}
+        for series in list(metrics.points):
+            named = dict(series.dimensions)
+            same = (series.namespace, series.name) == (asked["namespace"], asked["metric"])
+            if not same or set(named) != {asked["where"], asked["by"]}:
+                continue
+            points = metrics.statistic(series, "Maximum", _whole(now), self.model.range, _period(query))
+            if named[asked["where"]] == asked["value"] and any(point is not None for point in points):
+                found[named[asked["by"]]] = points
+        worst = sorted(found, key=lambda name: max(filter(None, found[name]), default=0), reverse=True)
+        return {name: found[name] for name in worst[: int(asked["limit"])]}
 
 
 @dataclass
@@ -114,6 +126,14 @@ class AlarmWatch:
                 self.changes.append((now, alarm.logical_id, before, state))
 
 
+def _whole(now: datetime) -> datetime:
+    return now.replace(second=0, microsecond=0)
+
+
+def _period(of: Mapping[str, Any]) -> timedelta:
+    return timedelta(seconds=int(of["Period"]))
+
+
 def physical(value: object, stack: str) -> str:
     """The name that a piece of a template stands for, as the local stack gives names.
 
@@ -125,6 +145,8 @@ def physical(value: object, stack: str) -> str:
             return value
         case {"Ref": "AWS::StackName"}:
             return stack
+        case {"Fn::Sub": str(text)}:
+            return text.replace("${AWS::StackName}", stack)
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
             return name
     raise ValueError(f"not a name: {value!r}")

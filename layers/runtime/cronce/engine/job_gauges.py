@@ -1,7 +1,9 @@
-"""One gauge for each job, if the stack asked for it: 1 while an open alert lists a time of the job, else 0.
+"""One gauge for each job, if the stack asked for it: 1 while the job's own alert is open, else 0.
 
-Dense, so that an alarm on a job ends, and published for the jobs of the registry alone: a job that is removed
-leaves no series that goes on. A patrol that could not look at everything publishes no 0.
+What a silent scheduler has not planned stands in the scheduler's alert and is no trouble of the jobs: one
+cause is not told as a hundred. Dense, so that an alarm on a job ends, and published for the jobs of the
+registry alone: a job that is removed leaves no series that goes on. A patrol that could not look at
+everything publishes no 0.
 """
 
 from __future__ import annotations
@@ -33,13 +35,15 @@ class JobGauges:
     def tell(self, log: PatrolLog, alerts: Iterable[Alert], spoiled: Collection[str]) -> None:
         """Publish the gauges of all jobs.
 
+        If it cannot be done it is left out: the patrol has judged everything and is a complete one.
+
         Args:
             log: of the patrol.
             alerts: the open ones.
             spoiled: jobs whose open alert cannot be understood: they count as troubled.
         """
-        troubled = {time.job for alert in alerts for time in alert.times} | set(spoiled)
-        with log.part("the metrics of the jobs"):
+        troubled = {alert.scope for alert in alerts} | set(spoiled)
+        with log.beside("the metrics of the jobs"):
             registry = self.registry.read()
             jobs = registry.jobs if registry else {}
             gauges = {name: int(name in troubled) for name in sorted(jobs)}

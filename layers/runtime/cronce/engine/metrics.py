@@ -22,7 +22,9 @@ DISPATCH_FAILURES = "DispatchFailures"
 """Invocations of the executor that were not accepted."""
 STARTS_BY_SWEEP = "StartsBySweep"
 """Runs that nobody had claimed two minutes after they were to start, so that the sweep asked for an executor:
-what the fast path (stream, dispatcher, asynchronous invocation) did not do, for whatever reason."""
+what the fast path (stream, dispatcher, asynchronous invocation) did not do, for whatever reason. A run counts
+once each time that it becomes PENDING, however often the sweep asks: its alarm shall not come and go with the
+requests."""
 NOTICES_FAILED = "NoticesFailed"
 """Notices that could not be published."""
 RUNS_SUCCEEDED = "RunsSucceeded"
@@ -31,6 +33,6 @@ RUNS_FAILED = "RunsFailed"
 """Runs that ended FAILED."""
 JOB_IN_TROUBLE = "JobInTrouble"
 """Gauge with the dimensions `stack` and `job`, published every patrol if the stack asked for it (JobMetrics):
-1 while an open alert lists a time of the job, 0 when fine."""
+1 while the job's own alert is open, 0 when fine."""
 PINGS_FAILED = "PingsFailed"
 """Signals to services outside AWS that did not arrive. They alarm by themselves, so no alarm watches it."""

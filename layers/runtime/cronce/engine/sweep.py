@@ -30,7 +30,7 @@ from cronce.core.errors import NewerItemError, RefusedError, StoreError, Unreada
 from cronce.core.job import Job
 from cronce.core.ports import DueIndex
 from cronce.core.records import RunRecord
-from cronce.core.run import DueKind
+from cronce.core.run import Dispatch, DueKind
 from cronce.core.slots import RunPolicy
 from cronce.core.values import dataclass
 from cronce.engine.aside import ASIDE_AT_LEAST, ASIDE_AT_MOST
@@ -210,8 +210,9 @@ class _Pass:
         self._dispatch(ready)
 
     def _dispatch(self, ready: Mapping[DueEntry, RunRecord]) -> None:
-        if ready:
-            self.ledger.telemetry.count(STARTS_BY_SWEEP, len(ready))
+        for_the_first_time = sum(run.dispatch is not Dispatch.SWEEP for run in ready.values())
+        if for_the_first_time:
+            self.ledger.telemetry.count(STARTS_BY_SWEEP, for_the_first_time)
         refused = set(self.sweep.dispatcher.dispatch([(run.ref.id, run.ref) for run in ready.values()]))
         for entry, run in ready.items():
             self.guarded(entry, partial(self._dispatched, run, accepted=run.ref.id not in refused))
