@@ -218,8 +218,10 @@ class Alarms:
             world.violated(
                 "what an alert owes is published", f"{alert.scope} since {alert.since}", alert.scope
             )
-        # One that was acknowledged before it was told owes a notice only from when it opens again.
-        known = world.authority.acknowledged.get(alert.scope, alert.since) > alert.since
+        # One that was acknowledged before it was told (or as it opened) owes a notice only from when it opens
+        # again.
+        acknowledged = world.authority.acknowledged.get(alert.scope)
+        known = acknowledged is not None and acknowledged >= alert.since
         if not self._published[alert.scope] and not known and alert.since < late:
             world.violated("an alert that opened is told", f"{alert.scope} since {alert.since}", alert.scope)
         if not alert.is_open:
