@@ -92,7 +92,7 @@ def test_a_time_before_the_job_began_says_since_when_it_is_known(weekend: LocalS
     assert code == 1
     assert answer == (
         "no: Thu 2026-10-01 06:00 EDT not begun: "
-        "before this job began (first seen Fri 2026-10-30 05:59:04 EDT)"
+        "before this job began (planned after Fri 2026-10-30 05:58 EDT)"
     )
 
 

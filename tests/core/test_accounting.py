@@ -173,8 +173,8 @@ def test_a_run_inside_a_gap_outranks_it() -> None:
         (AT_SIX + HOUR, {"planned_to": DAY, "removed_at": DAY}, Verdict.SKIPPED),
         (AT_SIX - HOUR, {"planned_to": DAY, "removed_at": DAY}, Verdict.TO_COME),
         (EVENING, {"planned_to": EVENING}, Verdict.UNRECORDED),
-        (EVENING, {"planned_to": EVENING, "began_at": AT_SIX}, Verdict.UNRECORDED),
-        (EVENING, {"planned_to": EVENING, "began_at": AT_SIX + MINUTE}, Verdict.NOT_BEGUN),
+        (EVENING, {"planned_to": EVENING, "began_at": AT_SIX - MINUTE}, Verdict.UNRECORDED),
+        (EVENING, {"planned_to": EVENING, "began_at": AT_SIX}, Verdict.NOT_BEGUN),
     ],
     ids=[
         "to come",

@@ -20,6 +20,7 @@ from cronce.core.jobstate import Held
 from cronce.core.planning import first_sight, plan
 from cronce.core.run import Dispatch, Notice, Reason, RunStatus, Trigger
 from cronce.core.schedule import At, Cron, Every
+from cronce.core.verdicts import Verdict, of_unplanned
 from tests.core.planned_job import HOUR, MINUTE, RETENTION, Planned, at, declare, moment
 
 POLICIES = ["latest", "all", "skip"]
@@ -251,7 +252,7 @@ def test_a_job_is_created_with_its_place_in_the_index() -> None:
     assert state.due_at == state.next_at == at("2026-01-06 08:00:00")
     assert state.expect_by == at("2026-01-06 08:10:00")
     assert (state.held, state.paused, state.removed_at) == (None, None, None)
-    assert state.began_at == now
+    assert state.began_at == state.planned_to == at("2026-01-05 10:02:00")
 
 
 def test_a_job_that_is_due_at_first_sight_is_not_overdue_before_it_is_planned() -> None:
@@ -261,6 +262,19 @@ def test_a_job_that_is_due_at_first_sight_is_not_overdue_before_it_is_planned() 
     state = first_sight(declare(At(at("2025-01-05 10:00:00"))), "jobs.menu", moment(now)).after
 
     assert state.expect_by == now + state.grace
+
+
+def test_a_lost_record_of_what_a_first_tick_planned_is_not_before_the_job_began() -> None:
+    """The first window reaches back before the tick; that of a one-off, to its instant."""
+    now = at("2026-01-05 10:00:04")
+    for schedule in (Cron("0 10 * * *"), At(at("2025-01-05 10:00:00"))):
+        state = first_sight(declare(schedule), "jobs.menu", moment(now)).after
+        planned = state.next_at
+        assert planned is not None
+        assert planned <= now
+        later = replace(state, planned_to=now)
+        assert of_unplanned(planned, later, now) is Verdict.UNRECORDED
+        assert of_unplanned(state.planned_to, later, now) is Verdict.NOT_BEGUN
 
 
 def test_an_item_that_is_created_again_hands_out_tokens_above_all_before() -> None:

@@ -2,6 +2,7 @@
 
 Invariants:
 - every run has one verdict, by its grace and by how far it came;
+- what is called so is told, or about to be: nobody is blamed in two windows only;
 - the watchdog finds a run, or a time without one, exactly if the commands call it missed, overdue or stuck.
 """
 
@@ -111,6 +112,37 @@ def test_the_watchdog_finds_an_unplanned_time_exactly_if_the_commands_call_it_mi
     found = [finding.time.scheduled_at for finding in health.overdue_times(job, now)]
 
     assert found == [at for at in times if of_unplanned(at, job, now) is Verdict.MISSED]
+
+
+@given(ticked=st.integers(-400, 0), back=st.none() | st.integers(-40, 0), planned=st.booleans())
+def test_what_the_commands_call_missed_is_told_or_about_to_be(
+    ticked: int, back: int | None, planned: bool
+) -> None:
+    """Nobody is blamed in two windows only, and both end."""
+    now = NOW + 2 * MINUTE + MINUTE / 2
+    job = makers.job_state(
+        schedule=Cron("* * * * *").spec(),
+        grace=MINUTE,
+        planned_to=NOW,
+        next_at=NOW + MINUTE,
+        due_at=NOW + MINUTE,
+        expect_by=NOW + 2 * MINUTE,
+    )
+    run = pending(ref(1), expect_by=NOW + 2 * MINUTE)
+    finding = health.overdue_run(run, now) if planned else health.overdue_times(job, now)[0]
+    assert finding is not None
+    completed = now + timedelta(seconds=ticked)
+    watch = health.SchedulerWatch(
+        completed_at=completed,
+        silent=completed < now - health.SILENT_AFTER,
+        back_at=None if back is None else now + timedelta(seconds=back),
+    )
+
+    before_a_tick = not planned and not watch.silent and completed < finding.time.scheduled_at
+    back_at = watch.back_at
+    just_back = back_at is not None and finding.time.scheduled_at <= back_at and now < back_at + finding.grace
+    held_back = before_a_tick or (not watch.silent and just_back)
+    assert (watch.blame(finding, now) is health.Blame.NOBODY) == held_back
 
 
 def test_a_run_whose_worker_is_gone_is_told_as_such() -> None:

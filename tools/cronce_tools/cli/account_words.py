@@ -105,7 +105,7 @@ class Teller:
         if account.outcome is Verdict.TO_COME:
             return "its time has not come"
         if account.outcome is Verdict.NOT_BEGUN:
-            return f"before this job began (first seen {shown(self.state.began_at, self.zone)})"
+            return f"before this job began (planned after {shown(self.state.began_at, self.zone)})"
         if account.outcome is Verdict.UNRECORDED:
             if account.at < self.forgotten:
                 return "records of that time are not kept any more"

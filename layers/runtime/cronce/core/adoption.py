@@ -75,7 +75,7 @@ def first_sight(job: Job, module: str, moment: Moment) -> JobWindow:
         next_at=None,
         expect_by=None,
         due_at=None,
-        began_at=moment.now,
+        began_at=moment.anchor,
         slots=Slots(fencing_token=(moment.now - EPOCH) // _MILLISECOND),
     )
     return JobWindow(before=None, after=adopted(job, blank, moment.anchor, moment))
@@ -95,6 +95,7 @@ def adopted(job: Job, state: JobState, end: datetime, moment: Moment) -> JobStat
         schedule_hash=new_hash,
         zone_data=moment.zone_data,
         planned_to=planned_to,
+        began_at=None if state.began_at is None else min(state.began_at, planned_to),
         planned_local=first_wall(job.schedule, planned_to, next_at),
         resumed_at=None if resumed_at is None or resumed_at <= end else resumed_at,
         held=None,

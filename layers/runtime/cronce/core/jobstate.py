@@ -129,7 +129,8 @@ class JobState:
         resumed_at: occurrences up to here are judged as catch-up; until they are planned.
         held: why the scheduler does not bring it up to date.
         removed_at: when it was found to be gone from the deployment.
-        began_at: when a tick first saw it; None = not known.
+        began_at: where its planning began, a minute or two before a tick first saw it (for an `At`, before
+            its instant): no time up to here was ever its own; None = not known.
         settled: after an operator has set `planned_to` back, what is accounted for after it; until planning
             is past it.
         act: the newest act of an operator.

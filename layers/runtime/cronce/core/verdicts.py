@@ -5,7 +5,10 @@ grace is judged here, by the `expect_by` that stands on each record; an end by `
 as FAILED(timeout) by whoever ends it.
 
 Guaranteed: what the watchdog tells as missed is called missed, overdue or stuck by the commands at the same
-instant, and nothing else is: both ask `is_late` and `late_from`. But of times that came due while their job
+instant, and what they call so it tells, or is about to: both ask `is_late` and `late_from`. It holds back in
+two windows (`SchedulerWatch.blame`): a time that was never planned, until a tick has completed since it or
+the scheduler is judged silent; and a time up to the end of a silence, for its grace after that end, if only
+the scheduler can bring it on its way. Of times that came due while their job
 was paused the watchdog names no more than the first, and a job that a hand took out of the index it cannot
 see: of that one the commands alone say that its times are missed.
 """
@@ -51,7 +54,7 @@ class Verdict(StrEnum):
     UNREADABLE = "unreadable"
     """Its record, or a gap that it may lie in, is there and cannot be read."""
     NOT_BEGUN = "not_begun"
-    """It lies before a tick first saw the job."""
+    """It lies before the planning of the job began."""
     UNRECORDED = "unrecorded"
     """It lies before what was planned, and there is no record of it."""
 
@@ -91,7 +94,7 @@ def of_unplanned(at: datetime, job: JobState, now: datetime) -> Verdict:
     if at > now:
         return Verdict.TO_COME
     if at <= job.planned_to:
-        return Verdict.NOT_BEGUN if job.began_at is not None and at < job.began_at else Verdict.UNRECORDED
+        return Verdict.NOT_BEGUN if job.began_at is not None and at <= job.began_at else Verdict.UNRECORDED
     if job.removed_at is not None:
         return Verdict.SKIPPED
     late = max(late_from(job) or at, at + job.grace)
