@@ -75,6 +75,21 @@ def test_a_slice_ends_with_a_line_that_says_what_was_slow(world: World) -> None:
     }
 
 
+def test_a_slice_whose_claim_was_lost_has_a_line_that_says_so_instead(world: World) -> None:
+    """What it did last is not on record: the worker that goes on tells what was slow."""
+
+    def loses(run: Run) -> None:
+        world.clock.advance(5 * MINUTE)
+        world.sweep()
+
+    world.declare(loses)
+    ref = world.plan()
+    assert world.execute(ref).outcome is Outcome.CLAIM_LOST
+    assert world.telemetry.named("slice.ended") == []
+    (told,) = world.telemetry.named("claim.lost")
+    assert (told.fields["run"], told.fields["attempt"]) == (ref.id, 1)
+
+
 def test_a_step_that_fails_is_among_those_that_are_timed(world: World) -> None:
     def fails() -> None:
         world.work(5 * SECOND)

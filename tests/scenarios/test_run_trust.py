@@ -24,6 +24,7 @@ from cronce.core.records import RunRef
 from cronce.core.retry import Retry
 from cronce.core.run import Reason, RunStatus
 from cronce.engine.executor import Outcome
+from cronce.engine.held_claim import Moment, SteadyClock
 from cronce.engine.renewal import RenewalThread
 from cronce.engine.run_handle import Run
 from cronce.testing import RecordingTelemetry
@@ -157,6 +158,22 @@ def test_what_a_run_leaves_behind_keeps_to_the_time_of_its_claim_though_the_cloc
     due_at = world.run(ref).due_at
     assert due_at is not None
     assert NOON + passed <= due_at <= NOON + passed + 10 * SECOND
+
+
+def test_a_clock_that_is_set_forward_is_followed_and_set_right_it_is_never_before_the_time_since(
+    world: World,
+) -> None:
+    steady = SteadyClock(since=Moment.of(world.clock), clock=world.clock)
+    world.work(MINUTE)
+    world.clock.jump(timedelta(hours=1))
+    ahead = Moment.of(steady)
+    assert ahead.wall == NOON + MINUTE + timedelta(hours=1)
+    world.clock.jump(-timedelta(hours=1))
+    world.work(SECOND)
+    assert steady.now() == NOON + MINUTE + SECOND
+    assert ahead.elapsed(steady) == SECOND  # what trust and timeout are counted by
+    world.clock.jump(-timedelta(hours=1))
+    assert steady.now() == NOON + MINUTE + SECOND
 
 
 def test_trust_ends_fifteen_seconds_before_the_claim_and_counts_from_before_the_call(world: World) -> None:

@@ -256,7 +256,10 @@ class Executor:
         return Execution(outcome=outcome, run=after)
 
     def _tell(self, run: RunRecord, after: RunRecord, log: StepLog) -> None:
-        """One line for each slice: what a person asks of the log who looks for what is slow."""
+        """One line for each slice that is on record: what a person asks of the log who seeks what is slow.
+
+        A worker that lost its claim has `claim.lost` instead; one that was killed, nothing.
+        """
         step, seconds = log.slowest
         self._ledger.telemetry.event(
             "slice.ended",

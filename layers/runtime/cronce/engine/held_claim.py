@@ -79,10 +79,12 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SteadyClock:
-    """Goes on from an instant at which the host's clock was right, whatever is done to that clock later.
+    """Goes on from an instant at which the host's clock was right, though that clock is set back later.
 
     By a clock that is set back under way a claim would be renewed for too short, and taken over while it is
-    trusted; by one that is set forward a backoff would wait for as long.
+    trusted. One that is set forward is followed: a machine may have stood still. If it is then set right,
+    this one runs backwards with it, to the time that has passed and never before it: trust and timeout are
+    counted by a clock that does not (`Moment.elapsed`).
 
     Attributes:
         since: that instant.
