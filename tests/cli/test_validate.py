@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -194,6 +196,47 @@ def test_a_job_that_asks_for_pings_wants_a_place_of_urls_in_its_environment(copy
     note = "note: soup: it asks for pings (healthchecks), and PingUrls is not set"
     assert note in " ".join(cronce("validate", "--project", copy).out.split())
     assert "note:" not in cronce("validate", "--env", "prod", "--project", copy).out
+
+
+def without_jobs() -> list[str]:
+    """Where Python looks, without the places that have jobs."""
+    return [place for place in sys.path if not (Path(place) / "jobs").is_dir()]
+
+
+@pytest.mark.parametrize("imported", [True, False], ids=["imported", "not imported"])
+def test_jobs_of_another_package_of_that_name_are_not_taken_for_those_of_the_working_copy(
+    copy: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, imported: bool
+) -> None:
+    """Python prefers a package anywhere on its path to a folder without `__init__.py`, and what it has."""
+    other = tmp_path_factory.mktemp("other")
+    (other / "functions/jobs").mkdir(parents=True)
+    (other / "functions/jobs/__init__.py").touch()
+    write(other, "soup", declares("soup"))
+    monkeypatch.setattr(sys, "path", [*without_jobs(), str(other / "functions")])
+    (copy / "template.yaml").symlink_to(ROOT / "template.yaml")
+    (copy / "functions/jobs/__init__.py").unlink()
+    write(copy, "menu", "raise RuntimeError('never deploy this')\n")
+    if imported:
+        importlib.import_module("jobs")
+
+    said = cronce("validate", "--project", copy)
+    assert said.code == 2
+    assert said.complaint.startswith(
+        f"Python finds another package `jobs`, in {other}/functions/jobs, instead"
+    )
+    assert said.complaint.endswith("/functions/jobs: it has no __init__.py, add an empty one")
+
+
+def test_a_folder_without_init_is_looked_at_where_python_finds_it(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", without_jobs())
+    (copy / "template.yaml").symlink_to(ROOT / "template.yaml")
+    (copy / "functions/jobs/__init__.py").unlink()
+    write(copy, "menu", "raise RuntimeError('never deploy this')\n")
+    said = cronce("validate", "--project", copy)
+    assert said.code == 1
+    assert "never deploy this" in said.out
 
 
 def test_a_url_in_a_job_is_a_problem_and_not_shown(copy: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -26,16 +27,35 @@ def catalog(project: Path) -> Catalog:
     """All jobs in `functions/jobs` of a working copy, and what cannot be used.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: there is no such folder, or Python would import another package of that name.
     """
     functions = project / "functions"
     if not (functions / PACKAGE).is_dir():
         raise UsageError(f"there is no folder {functions / PACKAGE}: name a working copy with --project")
     if str(functions) not in sys.path:
         sys.path.insert(0, str(functions))
+    _check_that_python_finds(functions / PACKAGE)
     os.environ.setdefault("AWS_DEFAULT_REGION", ANY_REGION)
     with authors_code():
         return discover(PACKAGE)
+
+
+def _check_that_python_finds(folder: Path) -> None:
+    """A package anywhere on Python's path comes before a folder without `__init__.py`.
+
+    Raises:
+        UsageError: Python finds another package of that name, or several folders that it takes for one.
+    """
+    if (folder / "__init__.py").is_file():
+        return
+    importlib.invalidate_caches()  # the folder may be younger than this process
+    spec = importlib.util.find_spec(folder.name)
+    found = [Path(place) for place in (spec.submodule_search_locations or () if spec else ())]
+    if [place.resolve() for place in found] == [folder.resolve()]:
+        return
+    others = " and ".join(str(place) for place in found if place.resolve() != folder.resolve()) or "no folder"
+    why = "it has no __init__.py, add an empty one"
+    raise UsageError(f"Python finds another package `{folder.name}`, in {others}, instead of {folder}: {why}")
 
 
 @contextmanager
