@@ -117,7 +117,7 @@ def test_the_names_in_json_are_these(stories: LocalStack) -> None:
         "fencing_token", "cancel_requested", "error", "act",
     ]  # fmt: skip
     listed = cronce("runs", "--json").json
-    assert list(listed) == ["stack", "region", "now", "runs"]
+    assert list(listed) == ["stack", "region", "now", "runs", "unreadable"]
     assert list(listed["runs"][0]) == of_run
     shown = cronce("show", f"stubborn@{SIX}", "--json").json
     more = ["attempts", "steps", "acts", "request_id", "log_stream", "log"]
