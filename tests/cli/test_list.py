@@ -138,8 +138,8 @@ def test_the_names_in_json_are_these(stack: LocalStack) -> None:
     assert document["now"].endswith("Z")
     assert list(menu) == [
         "job", "problem", "module", "schedule", "schedule_in_words", "tz", "grace_seconds", "planned_to",
-        "next_at", "paused", "held", "removed_at", "queued", "slots", "last", "unfinished", "overdue",
-        "alert",
+        "next_at", "paused", "held", "removed_at", "began_at", "queued", "slots", "last", "unfinished",
+        "overdue", "alert",
     ]  # fmt: skip
     assert menu["schedule_in_words"] == "daily at 06:00 America/New_York"
     assert (menu["module"], menu["tz"], menu["grace_seconds"]) == ("jobs.shop", "America/New_York", 900)

@@ -126,7 +126,7 @@ def test_i18_the_sweeps_note_of_a_dispatch_costs_the_executor_that_came_first_no
     assert world.invoker.drain() == [ref], "the sweep has asked for a second executor"
     assert world.execute(ref).outcome is Outcome.NOT_PENDING
     assert done == [ref.id]
-    assert world.telemetry.warnings == []
+    assert [line.name for line in world.telemetry.warnings] == ["run.started_by_sweep"]
 
 
 def test_i18_a_request_to_cancel_between_read_and_claim_is_heeded_at_once(world: World) -> None:

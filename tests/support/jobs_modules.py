@@ -5,9 +5,11 @@ A test of the real jobs has imported them when it was collected, and looks into 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
 
@@ -26,3 +28,11 @@ def jobs_set_aside() -> Iterator[None]:
     finally:
         forget_jobs()
         sys.modules.update(others)
+
+
+@contextmanager
+def only_jobs_of(folder: Path) -> Iterator[None]:
+    """Within the block the package of jobs is this folder, and modules of other folders are not imported."""
+    with jobs_set_aside():
+        importlib.import_module("jobs").__path__[:] = [str(folder)]
+        yield

@@ -107,6 +107,7 @@ JOB = JobState(
     resumed_at=NOW,
     held=Held.BEHIND,
     removed_at=NOW,
+    began_at=SECOND,
     settled=(Settled(first=SECOND, last=NOW), Settled(first=NOW, last=NOW)),
     act=ACT,
     slots=Slots(held=frozenset({"daily-menu@2026-01-05T06:00:00Z", REF.id}), queued=3, fencing_token=8),

@@ -21,8 +21,8 @@ from cronce_tools.local.alarms import AlarmWatch, alarms
 from cronce_tools.local.metrics import Series
 from cronce_tools.local.stack import AFTER_THE_MINUTE, STACK, LocalStack, event, local_stack
 from cronce_tools.local.template import Template
+from tests.support.jobs_modules import only_jobs_of
 from tests.template.stack import Stack
-from tests.template.test_permissions_used import only_jobs_of
 
 MADE = datetime(2026, 3, 1, 11, 50, tzinfo=UTC)
 """When the alarms are made. The hourly sample job is due ten minutes later."""

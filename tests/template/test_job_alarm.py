@@ -25,8 +25,8 @@ from cronce_tools.local.alarms import alarms
 from cronce_tools.local.metrics import MINUTE
 from cronce_tools.local.stack import STACK, LocalStack, local_stack
 from cronce_tools.local.template import Template
+from tests.support.jobs_modules import only_jobs_of
 from tests.template.stack import ROOT, Stack
-from tests.template.test_permissions_used import only_jobs_of
 
 NOON = datetime(2026, 10, 30, 12, tzinfo=UTC)
 ALARM = "JobInTroubleAlarm"

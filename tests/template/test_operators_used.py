@@ -27,9 +27,10 @@ from cronce.engine.operations import Operations
 from cronce.testing import RecordingTelemetry
 from cronce_tools.local.cloud import Call
 from cronce_tools.local.stack import RETENTION, LocalStack, local_stack
+from tests.support.jobs_modules import only_jobs_of
 from tests.template.stack import Stack
 from tests.template.test_operators import READ, WRITE, of_policy
-from tests.template.test_permissions_used import Pair, needs, only_jobs_of
+from tests.template.test_permissions_used import Pair, needs
 
 MINUTE = timedelta(minutes=1)
 NOON = datetime(2026, 10, 30, 12, tzinfo=UTC)

@@ -8,13 +8,10 @@ Invariants:
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -22,6 +19,7 @@ import pytest
 
 from cronce_tools.local.cloud import Call
 from cronce_tools.local.stack import LocalStack, local_stack
+from tests.support.jobs_modules import only_jobs_of
 from tests.support.ping_server import answers, ping_server
 from tests.template.stack import Stack, grants
 from tests.template.test_permissions import (
@@ -179,18 +177,6 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Used:
             stack.cloud.hooks.append(watch)
             stack.play(minutes=1)
     return seen
-
-
-@contextmanager
-def only_jobs_of(folder: Path) -> Iterator[None]:
-    """The package of jobs is this folder, within the block."""
-    jobs = importlib.import_module("jobs")
-    before = list(jobs.__path__)
-    jobs.__path__[:] = [str(folder)]
-    try:
-        yield
-    finally:
-        jobs.__path__[:] = before
 
 
 def allowed(stack: Stack, role: str) -> set[Pair]:

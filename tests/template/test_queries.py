@@ -21,8 +21,8 @@ import pytest
 
 from cronce.core.records import RunRef
 from cronce_tools.local.stack import LocalStack, event, local_stack
+from tests.support.jobs_modules import only_jobs_of
 from tests.template.stack import Stack, text_of
-from tests.template.test_permissions_used import only_jobs_of
 
 NOON = datetime(2026, 10, 30, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -29,8 +29,8 @@ from cronce_tools.doctor.finding import Finding
 from cronce_tools.doctor.place import Place
 from cronce_tools.local.cloud import Call
 from cronce_tools.local.stack import STACK, TABLES, LocalStack, local_stack
+from tests.support.jobs_modules import only_jobs_of
 from tests.template.stack import Stack
-from tests.template.test_permissions_used import only_jobs_of
 
 START = datetime(2026, 10, 30, 11, 11, tzinfo=UTC)
 """No job is due in the next minutes."""

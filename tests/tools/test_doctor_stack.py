@@ -250,7 +250,8 @@ def test_local_aws_is_not_asked_for_what_it_drops(world: World) -> None:
 def test_the_job_that_make_local_adds_is_no_difference_and_its_remedy_is_an_update(
     world: World, tmp_path: Path
 ) -> None:
-    (tmp_path / "functions/jobs").mkdir(parents=True)  # its jobs are imported already: those of the stack
+    (tmp_path / "functions/jobs").mkdir(parents=True)
+    (tmp_path / "functions/jobs/__init__.py").touch()  # its jobs are imported already: those of the stack
     place = place_of(reached(), tmp_path)
     registry = place.operator.inquiry.registry.read()
     assert registry is not None
