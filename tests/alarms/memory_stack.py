@@ -25,11 +25,12 @@ from cronce.core.records import RunRef
 from cronce.testing import LeaseItem, ManualClock, MemoryStore, job_key
 from cronce.testing.keys import LEASE
 from cronce.testing.memory import MemoryStoreClock
-from cronce_tools.local.batches import Batches, Record, RetryRules
+from cronce_tools.local.batches import Record
 from cronce_tools.local.cloud import Call, Cloud
 from cronce_tools.local.console import output_to
 from cronce_tools.local.moto_engine import behind
 from cronce_tools.local.stack import FIRST, MANY, environment
+from cronce_tools.local.stream import MappedStream
 from cronce_tools.local.template import Template
 from tests.alarms.played import PlayedStack
 
@@ -47,38 +48,16 @@ CALLS = {
 """What an adapter calls for a port's method; GetItem for the others: it is never asked for by name here."""
 
 
-class MemoryStream:
-    """The stream of the store in memory and its mapping, with the template's retry rules.
-
-    Attributes:
-        enabled: false while the mapping is switched off; records wait.
-        given_up: records that failed too often.
-    """
+class MemoryStream(MappedStream):
+    """The stream of the store in memory."""
 
     def __init__(self, store: MemoryStore, template: Template) -> None:
-        mapping = template.mapping()
-        self._store, self._batches = store, Batches(RetryRules.of(mapping))
-        self._size = int(mapping["BatchSize"])
+        super().__init__(template)
+        self._store = store
         self._numbers = count(1)
-        self.enabled = True
-        self.given_up: list[Record] = []
 
-    def next_batch(self) -> list[Record]:
-        """The records to hand to the function next; empty when there are none."""
-        if not self.enabled:
-            return []
-        if not self._batches:
-            records = [self._record(ref) for ref in self._store.drain_stream()]
-            for start in range(0, len(records), self._size):
-                self._batches.add(records[start : start + self._size])
-        return self._batches.take()
-
-    def report(self, records: list[Record], answer: object) -> None:
-        """Take the function's answer to a batch: None means that it failed as a whole."""
-        now = float(records[0]["dynamodb"]["ApproximateCreationDateTime"])  # here no record grows old
-        given_up = self._batches.report(records, answer, now)
-        if given_up:
-            self.given_up += given_up.records
+    def _new(self) -> list[Record]:
+        return [self._record(ref) for ref in self._store.drain_stream()]
 
     def _record(self, ref: RunRef) -> Record:
         return {
@@ -103,7 +82,7 @@ class MemoryStack(PlayedStack):
         self.memory = MemoryStore(self.clock)
         self.memory.clock = _StoreClock(self.cloud)
         self.memory.table.hook = self._called
-        self.stream = MemoryStream(self.memory, self.template)  # type: ignore[assignment]
+        self.stream = MemoryStream(self.memory, self.template)
         self.topic = "arn:aws:sns:us-east-1:123456789012:notices"
         self.cloud.answers["sns", "Publish"] = self._published
 

@@ -37,7 +37,7 @@ from cronce_tools.local.cloud import Cloud, ProcessKilled
 from cronce_tools.local.console import Console, output_to
 from cronce_tools.local.lambda_context import REGION, LambdaContext
 from cronce_tools.local.metrics import Metrics
-from cronce_tools.local.stream import Stream
+from cronce_tools.local.stream import MappedStream, Stream
 from cronce_tools.local.template import Template
 
 FUNCTIONS = Path(__file__).resolve().parents[3] / "functions"
@@ -78,7 +78,7 @@ class LocalStack:
     metrics: Metrics = field(default_factory=Metrics)
     notices: list[tuple[datetime, str, str]] = field(default_factory=list)
     console: Console = field(init=False)
-    stream: Stream = field(init=False)
+    stream: MappedStream = field(init=False)
     renewal: ClockRenewal = field(init=False)
     topic: str = ""
     probe: str = ""

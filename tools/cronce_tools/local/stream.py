@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import boto3
@@ -14,31 +15,33 @@ from cronce_tools.local.filters import matches_any
 from cronce_tools.local.template import Template
 
 
-class Stream:
-    """A reader of the stream with the mapping's filter, batch size and retry rules.
+class MappedStream(ABC):
+    """A stream as its mapping hands it on: in batches, by the template's retry rules.
 
     Attributes:
         enabled: false while the mapping is switched off; records wait.
         given_up: records that failed too often.
     """
 
-    def __init__(self, table: str, template: Template) -> None:
+    def __init__(self, template: Template) -> None:
         mapping = template.mapping()
-        self._filters = template.filters()
         self._batch_size = int(mapping["BatchSize"])
-        self._client = boto3.client("dynamodbstreams")
-        self._arn = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["LatestStreamArn"]
-        self._seen: str | None = None
         self._batches = Batches(RetryRules.of(mapping))
         self.enabled = True
         self.given_up: list[Record] = []
+
+    @abstractmethod
+    def _new(self) -> list[Record]:
+        """The records since the last call that pass the mapping's filter."""
 
     def next_batch(self) -> list[Record]:
         """The records to hand to the function next; empty when there are none."""
         if not self.enabled:
             return []
         if not self._batches:
-            self._read()
+            records = self._new()
+            for start in range(0, len(records), self._batch_size):
+                self._batches.add(records[start : start + self._batch_size])
         return self._batches.take()
 
     def report(self, records: list[Record], answer: object) -> None:
@@ -48,14 +51,23 @@ class Stream:
         if given_up:
             self.given_up += given_up.records
 
-    def _read(self) -> None:
+
+class Stream(MappedStream):
+    """The stream of a table in moto, with the mapping's filter."""
+
+    def __init__(self, table: str, template: Template) -> None:
+        super().__init__(template)
+        self._filters = template.filters()
+        self._client = boto3.client("dynamodbstreams")
+        self._arn = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["LatestStreamArn"]
+        self._seen: str | None = None
+
+    def _new(self) -> list[Record]:
         answer = self._client.get_records(ShardIterator=self._iterator())
         if answer["Records"]:
             self._seen = answer["Records"][-1]["dynamodb"]["SequenceNumber"]
         passed = [self._as_lambda_sends_it(record) for record in answer["Records"]]
-        passed = [record for record in passed if matches_any(self._filters, record)]
-        for start in range(0, len(passed), self._batch_size):
-            self._batches.add(passed[start : start + self._batch_size])
+        return [record for record in passed if matches_any(self._filters, record)]
 
     def _iterator(self) -> str:
         """A new iterator for each read.
